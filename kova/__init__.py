@@ -1,0 +1,231 @@
+"""kova: LLM agents, blocking (`kova.Agent`) and async (`kova.AsyncAgent`), from one implementation.
+
+Names are loaded when they are first used, so that `import kova` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from ._async.agent import AsyncAgent
+    from ._async.agent_stream import AsyncAgentStream
+    from ._async.openai import AsyncOpenAICompatibleProvider
+    from ._async.provider import AsyncLLMProvider
+    from ._formats.openai.config import OpenAIProviderConfig
+    from ._message_json import messages_from_json, messages_to_json
+    from ._sync.agent import Agent
+    from ._sync.agent_stream import AgentStream
+    from ._sync.openai import OpenAICompatibleProvider
+    from ._sync.provider import LLMProvider
+    from .cancellation import CancellationToken
+    from .config import InferenceConfig, ResponseFormat
+    from .errors import (
+        BuildError,
+        ConnectionError,
+        ContextBudgetExceededError,
+        KovaError,
+        KovaOSError,
+        MaxIterationsError,
+        MCPError,
+        MemoryStoreError,
+        OrchestrationError,
+        ProviderError,
+        ProviderErrorClass,
+        SerializationError,
+        StreamError,
+        TimeoutError,
+        ToolExecutionError,
+        ToolNotFoundError,
+        TurnCancelledError,
+    )
+    from .messages import (
+        ContentBlock,
+        ConversationMessage,
+        ImageBlock,
+        Role,
+        TextBlock,
+        ThinkingBlock,
+        ToolResultBlock,
+        ToolUseBlock,
+        assistant_message,
+        system_message,
+        tool_message,
+        user_message,
+    )
+    from .responses import (
+        AgentEvent,
+        AgentResponse,
+        ContentDelta,
+        ModelInfo,
+        ModelResponse,
+        Partial,
+        StopEvent,
+        StopReason,
+        StreamEvent,
+        TextDelta,
+        ThinkingDelta,
+        ToolCallFinished,
+        ToolCallStarted,
+        ToolUseDelta,
+        TurnCompleted,
+        UsageEvent,
+        UsageStats,
+    )
+    from .tools import Tool, ToolContext, ToolDefinition, ToolError, ToolRegistry, ToolResult, tool
+
+_HOMES = {
+    "_async.agent": ["AsyncAgent"],
+    "_async.agent_stream": ["AsyncAgentStream"],
+    "_async.openai": ["AsyncOpenAICompatibleProvider"],
+    "_async.provider": ["AsyncLLMProvider"],
+    "_formats.openai.config": ["OpenAIProviderConfig"],
+    "_message_json": ["messages_from_json", "messages_to_json"],
+    "_sync.agent": ["Agent"],
+    "_sync.agent_stream": ["AgentStream"],
+    "_sync.openai": ["OpenAICompatibleProvider"],
+    "_sync.provider": ["LLMProvider"],
+    "cancellation": ["CancellationToken"],
+    "config": ["InferenceConfig", "ResponseFormat"],
+    "errors": [
+        "BuildError",
+        "ConnectionError",
+        "ContextBudgetExceededError",
+        "KovaError",
+        "KovaOSError",
+        "MCPError",
+        "MaxIterationsError",
+        "MemoryStoreError",
+        "OrchestrationError",
+        "ProviderError",
+        "ProviderErrorClass",
+        "SerializationError",
+        "StreamError",
+        "TimeoutError",
+        "ToolExecutionError",
+        "ToolNotFoundError",
+        "TurnCancelledError",
+    ],
+    "messages": [
+        "ContentBlock",
+        "ConversationMessage",
+        "ImageBlock",
+        "Role",
+        "TextBlock",
+        "ThinkingBlock",
+        "ToolResultBlock",
+        "ToolUseBlock",
+        "assistant_message",
+        "system_message",
+        "tool_message",
+        "user_message",
+    ],
+    "responses": [
+        "AgentEvent",
+        "AgentResponse",
+        "ContentDelta",
+        "ModelInfo",
+        "ModelResponse",
+        "Partial",
+        "StopEvent",
+        "StopReason",
+        "StreamEvent",
+        "TextDelta",
+        "ThinkingDelta",
+        "ToolCallFinished",
+        "ToolCallStarted",
+        "ToolUseDelta",
+        "TurnCompleted",
+        "UsageEvent",
+        "UsageStats",
+    ],
+    "tools": ["Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolResult", "tool"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Agent",
+    "AgentEvent",
+    "AgentResponse",
+    "AgentStream",
+    "AsyncAgent",
+    "AsyncAgentStream",
+    "AsyncLLMProvider",
+    "AsyncOpenAICompatibleProvider",
+    "BuildError",
+    "CancellationToken",
+    "ConnectionError",
+    "ContentBlock",
+    "ContentDelta",
+    "ContextBudgetExceededError",
+    "ConversationMessage",
+    "ImageBlock",
+    "InferenceConfig",
+    "KovaError",
+    "KovaOSError",
+    "LLMProvider",
+    "MCPError",
+    "MaxIterationsError",
+    "MemoryStoreError",
+    "ModelInfo",
+    "ModelResponse",
+    "OpenAICompatibleProvider",
+    "OpenAIProviderConfig",
+    "OrchestrationError",
+    "Partial",
+    "ProviderError",
+    "ProviderErrorClass",
+    "ResponseFormat",
+    "Role",
+    "SerializationError",
+    "StopEvent",
+    "StopReason",
+    "StreamError",
+    "StreamEvent",
+    "TextBlock",
+    "TextDelta",
+    "ThinkingBlock",
+    "ThinkingDelta",
+    "TimeoutError",
+    "Tool",
+    "ToolCallFinished",
+    "ToolCallStarted",
+    "ToolContext",
+    "ToolDefinition",
+    "ToolError",
+    "ToolExecutionError",
+    "ToolNotFoundError",
+    "ToolRegistry",
+    "ToolResult",
+    "ToolResultBlock",
+    "ToolUseBlock",
+    "ToolUseDelta",
+    "TurnCancelledError",
+    "TurnCompleted",
+    "UsageEvent",
+    "UsageStats",
+    "__version__",
+    "assistant_message",
+    "messages_from_json",
+    "messages_to_json",
+    "system_message",
+    "tool",
+    "tool_message",
+    "user_message",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'kova' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"kova.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

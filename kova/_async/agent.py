@@ -1,0 +1,249 @@
+"""The agent: a model, its tools, and the loop between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from .._runtime import aio as rt
+from .._runtime.scope import Deadline, deadline_after
+from .._turn import Turn, as_history
+from ..cancellation import CancellationToken
+from ..config import InferenceConfig
+from ..errors import BuildError, KovaError
+from ..messages import ConversationMessage, ToolUseBlock
+from ..responses import AgentResponse
+from ..tools import Tool, ToolDefinition, ToolRegistry, as_tool, merge_tools
+from .agent_stream import AsyncAgentStream
+from .model_call import complete, open_stream
+from .provider import AsyncLLMProvider
+from .resolve import provider_from_string
+from .tool_runner import AsyncToolRound, AsyncToolRunner
+
+__all__ = ["AsyncAgent"]
+
+Messages = str | ConversationMessage | Sequence[ConversationMessage]
+
+
+class AsyncAgent:
+    """A model with tools, and the loop between them.
+
+    An agent is immutable, and safe to share between threads and tasks: all state of a turn is the turn's own.
+
+    Args:
+        provider: The model: a provider, or a string such as "openai:gpt-5" or "local:smollm2", which is resolved
+            from the usual environment variables.
+        name: Names the agent in logs and traces.
+        system_prompt: Instructions to the model, put before every history.
+        tools: Functions, or tools made by `tool`, that the model may call. They lie over the registry's.
+        tool_registry: Further tools; what is registered later is seen from the next turn on.
+        inference_config: How the model is asked.
+        max_iterations: Tool rounds in a turn; the model is asked once more than that at most.
+        max_concurrent_tools: Tool calls that may run at once.
+        tool_errors: What an exception of a tool means: "raise" ends the turn, "report" tells the model.
+
+    Raises:
+        BuildError: An argument is wrong; the message names it.
+    """
+
+    def __init__(
+        self,
+        provider: AsyncLLMProvider | str,
+        *,
+        name: str | None = None,
+        system_prompt: str | None = None,
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        tool_registry: ToolRegistry | None = None,
+        inference_config: InferenceConfig = InferenceConfig(),
+        max_iterations: int = 10,
+        max_concurrent_tools: int = 10,
+        tool_errors: Literal["raise", "report"] = "raise",
+    ) -> None:
+        _check("name", name, (str, type(None)))
+        _check("system_prompt", system_prompt, (str, type(None)))
+        _check("tool_registry", tool_registry, (ToolRegistry, type(None)))
+        _check("inference_config", inference_config, (InferenceConfig,))
+        _check_count("max_iterations", max_iterations, least=0)
+        _check_count("max_concurrent_tools", max_concurrent_tools, least=1)
+        if tool_errors not in ("raise", "report"):
+            raise BuildError(f'tool_errors must be "raise" or "report", not {tool_errors!r}')
+        self._name = name
+        self._system_prompt = system_prompt
+        self._registry = tool_registry
+        self._tools = _as_tools(tools)
+        self._config = inference_config
+        self._max_iterations = max_iterations
+        self._max_concurrent_tools = max_concurrent_tools
+        self._tool_errors = tool_errors
+        self._fixed_tools = _with_definitions(merge_tools(self._tools)) if tool_registry is None else None
+        self._owns_provider = isinstance(provider, str)
+        self._provider = provider_from_string(provider) if isinstance(provider, str) else _checked_provider(provider)
+
+    @property
+    def name(self) -> str | None:
+        """The agent's name."""
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._provider!r}, name={self._name!r}, tools={list(self._current_tools()[0])!r})"
+
+    async def run(
+        self,
+        messages: Messages,
+        *,
+        config: InferenceConfig | None = None,
+        cancel: CancellationToken | None = None,
+        timeout: float | None = None,
+        state: object = None,
+    ) -> AgentResponse:
+        """Run one turn: ask the model, run the tools that it calls, and ask again, until it has answered.
+
+        Nothing is stored; add `new_messages` of the response to your history to go on.
+
+        Args:
+            messages: What the user says, or a history that ends with it. It is never changed.
+            config: How the model is asked in this turn; what it leaves open is the agent's.
+            cancel: Ends the turn when it is cancelled.
+            timeout: Seconds for the whole turn.
+            state: Anything; tools find it in their context.
+
+        Raises:
+            ProviderError, ConnectionError, StreamError: The model could not be asked.
+            TimeoutError: The turn, or a request, took too long.
+            ToolExecutionError: A tool raised.
+            ToolNotFoundError: The model called a tool that there is not.
+            MaxIterationsError: The model asked for tools again after the last permitted round.
+            TurnCancelledError: `cancel` was cancelled.
+        """
+        turn = self._new_turn(messages, config)
+        runner = AsyncToolRunner(turn.tools, self._tool_errors, state)
+        deadline = deadline_after(_seconds(timeout), "the turn", is_retryable=False)
+        try:
+            with rt.cancel_on(cancel), rt.fail_at(deadline):
+                while not turn.is_over:
+                    calls = turn.take_answer(await complete(self._provider, turn.next_request()))
+                    if calls:
+                        tool_round = self._round(runner, calls, cancel, deadline)
+                        await _run_round(tool_round)
+                        turn.take_results(calls, tool_round.all_results())
+        except KovaError as error:
+            error.partial = turn.partial()
+            raise
+        return turn.response()
+
+    def run_stream(
+        self,
+        messages: Messages,
+        *,
+        config: InferenceConfig | None = None,
+        cancel: CancellationToken | None = None,
+        timeout: float | None = None,
+        state: object = None,
+    ) -> AsyncAgentStream:
+        """Run one turn, and see what happens while it does.
+
+        Use the result in a with block and iterate over it there. The arguments and errors are those of `run`, whose
+        response comes with the last event. Leaving the block early closes the connection and stops running tools.
+        """
+        turn = self._new_turn(messages, config)
+        runner = AsyncToolRunner(turn.tools, self._tool_errors, state)
+        return AsyncAgentStream(
+            turn,
+            open_stream=lambda request: open_stream(self._provider, request),
+            start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
+            token=cancel,
+            timeout=_seconds(timeout),
+        )
+
+    async def close(self) -> None:
+        """Close what the agent made itself: a provider that was given as a string. May be called twice."""
+        close = getattr(self._provider, "close", None)
+        if self._owns_provider and close is not None:
+            await close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _new_turn(self, messages: Messages, config: InferenceConfig | None) -> Turn:
+        if config is not None and not isinstance(config, InferenceConfig):
+            raise TypeError(f"config must be an InferenceConfig, not {type(config).__name__}")
+        tools, definitions = self._current_tools()
+        return Turn(
+            as_history(messages),
+            system_prompt=self._system_prompt,
+            tools=tools,
+            definitions=definitions,
+            config=self._config.merged_with(config),
+            max_iterations=self._max_iterations,
+        )
+
+    def _current_tools(self) -> tuple[Mapping[str, Tool], Sequence[ToolDefinition]]:
+        """The tools of a turn that begins now; a registry may have got new ones."""
+        return self._fixed_tools or _with_definitions(merge_tools(self._tools, self._registry))
+
+    def _round(
+        self,
+        runner: AsyncToolRunner,
+        calls: Sequence[ToolUseBlock],
+        token: CancellationToken | None,
+        deadline: Deadline | None,
+    ) -> AsyncToolRound:
+        return AsyncToolRound(runner, calls, token=token, deadline=deadline, limit=self._max_concurrent_tools)
+
+
+def _as_tools(tools: object) -> tuple[Tool, ...]:
+    if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes)):
+        raise BuildError(f"tools must be a sequence of tools and functions, not {type(tools).__name__}")
+    return tuple(as_tool(candidate) for candidate in tools)
+
+
+def _with_definitions(tools: Mapping[str, Tool]) -> tuple[Mapping[str, Tool], Sequence[ToolDefinition]]:
+    return tools, tuple(tool.definition for tool in tools.values())
+
+
+async def _run_round(tool_round: AsyncToolRound) -> None:
+    if len(tool_round.calls) == 1:
+        await tool_round.next_ended(None)
+        return
+    failure: Exception | None = None
+    async with rt.TaskGroup() as group:
+        try:
+            while await tool_round.next_ended(group) is not None:
+                pass
+        except Exception as error:
+            failure = error  # raised outside, where the group does not make an ExceptionGroup of it
+    if failure is not None:
+        raise failure
+
+
+def _checked_provider(provider: Any) -> AsyncLLMProvider:
+    for method in ("chat_completion", "chat_completion_stream"):
+        if not callable(getattr(provider, method, None)):
+            raise BuildError(f"provider must be a provider or a model string, not {type(provider).__name__}")
+    rt.check_native(provider.chat_completion, f"provider {type(provider).__name__}")
+    checked: AsyncLLMProvider = provider
+    return checked
+
+
+def _check(argument: str, value: object, types: tuple[type, ...]) -> None:
+    if not isinstance(value, types):
+        raise BuildError(f"{argument} must be a {types[0].__name__}, not {type(value).__name__}")
+
+
+def _check_count(argument: str, value: object, *, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BuildError(f"{argument} must be an integer of at least {least}, got {value!r}")
+
+
+def _seconds(timeout: object) -> float | None:
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
+        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+    return timeout

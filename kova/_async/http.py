@@ -1,0 +1,215 @@
+"""HTTP as providers need it: a request out, a response in as it arrives.
+
+What a full HTTP client does besides (redirects, cookies, authentication flows) is left out on purpose: a provider's
+redirect is never followed, and each layer would be paid for at every piece of a stream.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from .. import _httpx
+from .._formats.wire import WireRequest
+from .._runtime import aio as rt
+from .._runtime.owners import PerOwner
+from .._version import __version__
+from .._wire.content_encoding import ACCEPTED, BODY_LIMIT, Decoder, decoder_for
+from ..errors import BuildError, ConnectionError, StreamError
+from .connection import AsyncConnection, Origin, StaleConnection
+from .injected import AsyncInjectedClient
+from .pool import AsyncConnectionPool
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["AsyncHTTPClient", "AsyncHTTPResponse", "http_client_for"]
+
+DRAIN_SECONDS = 0.05  # for what completes a body after the stream's terminal mark
+DEFAULT_PORTS = {"http": 80, "https": 443}
+USER_AGENT = f"kova/{__version__}"
+
+
+class AsyncHTTPResponse(Protocol):
+    """A response whose body is read as it arrives.
+
+    Attributes:
+        status: HTTP status.
+        headers: Header names in lower case, and their values.
+    """
+
+    status: int
+    headers: dict[str, str]
+
+    async def next_piece(self) -> bytes:
+        """The next piece of the decoded body; nothing at its end."""
+
+    async def close(self, *, drain: bool = False) -> None:
+        """End the exchange; `drain` gives the end of the body a moment to arrive, so that the connection is kept."""
+
+
+class AsyncClient(Protocol):
+    """What sends requests: kova's own client, or one that the user has given."""
+
+    async def send(self, request: WireRequest) -> AsyncHTTPResponse:
+        """Send the request; the response's body has not been read."""
+
+    async def close(self) -> None:
+        """Close what the client has made itself."""
+
+
+async def read_body(response: AsyncHTTPResponse) -> bytes:
+    """The whole body; the exchange is then over.
+
+    Raises:
+        StreamError: The body is larger than the limit.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while piece := await response.next_piece():
+            pieces.append(piece)
+            size += len(piece)
+            if size > BODY_LIMIT:
+                raise StreamError("the body is larger than its limit")
+    finally:
+        await response.close()
+    return b"".join(pieces)
+
+
+def http_client_for(
+    http_client: object,
+    *,
+    timeout: float | None,
+    max_connections: int,
+    connect_timeout: float | None,
+    verify: bool | ssl.SSLContext,
+) -> AsyncClient:
+    """The user's client behind kova's interface, or kova's own where there is none.
+
+    Raises:
+        BuildError: It is not a client, or one of the other twin.
+    """
+    if http_client is None:
+        return AsyncHTTPClient(max_connections=max_connections, connect_timeout=connect_timeout, verify=verify)
+    library = _httpx.library_of(http_client, "AsyncClient")
+    if library is None:
+        kind = type(http_client).__name__
+        raise BuildError(f"http_client must be an AsyncClient of httpx or httpx2, not {kind}")
+    return AsyncInjectedClient(http_client, library, timeout)
+
+
+class AsyncHTTPClient:
+    """kova's own HTTP client. It may be used under several event loops (threads): each has connections of its own.
+
+    Args:
+        max_connections: Exchanges at once; more wait for their turn.
+        connect_timeout: Seconds for connecting, the TLS handshake included.
+        verify: Whether certificates are checked, or the context that says how.
+    """
+
+    def __init__(
+        self, *, max_connections: int, connect_timeout: float | None, verify: bool | ssl.SSLContext = True
+    ) -> None:
+        @functools.cache
+        def context() -> ssl.SSLContext:
+            return _httpx.ssl_context(verify)
+
+        def new_pool() -> AsyncConnectionPool:
+            return AsyncConnectionPool(max_connections, connect_timeout, context)
+
+        self._pools = PerOwner(new_pool, AsyncConnectionPool.close)
+
+    async def send(self, request: WireRequest) -> AsyncHTTPResponse:
+        """Send a request; a connection that ended while it was idle is replaced.
+
+        Raises:
+            ConnectionError: The server cannot be reached, or the connection was lost.
+            TimeoutError: Connecting took too long.
+        """
+        origin, target, host = split_url(request.url)
+        headers = [("host", host), ("user-agent", USER_AGENT), ("accept-encoding", ACCEPTED)]
+        headers += request.headers.items()
+        if request.method != "GET":
+            headers.append(("content-length", str(len(request.body))))
+        pool = self._pools.get(rt.owner())
+        while True:
+            connection = await pool.acquire(origin)
+            try:
+                await connection.send(request.method, target, headers, request.body)
+                status, response_headers = await connection.receive_head()
+                decoder = decoder_for(response_headers.get("content-encoding"))
+            except StaleConnection as error:
+                pool.discard(connection)
+                if connection.exchanges == 1:  # a new one: not stale, but refused
+                    raise ConnectionError(error.message) from error
+            except BaseException:
+                pool.discard(connection)
+                raise
+            else:
+                return AsyncPooledResponse(pool, connection, status, response_headers, decoder)
+
+    async def close(self) -> None:
+        """Close all connections, those of other event loops included."""
+        self._pools.clear()
+
+
+class AsyncPooledResponse:
+    """A response on one of kova's own connections."""
+
+    def __init__(
+        self,
+        pool: AsyncConnectionPool,
+        connection: AsyncConnection,
+        status: int,
+        headers: dict[str, str],
+        decoder: Decoder | None,
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self._pool = pool
+        self._connection: AsyncConnection | None = connection
+        self._decoder = decoder
+
+    async def next_piece(self) -> bytes:
+        """The next piece of the decoded body; nothing at its end."""
+        connection = self._connection
+        if connection is None:
+            return b""
+        while piece := await connection.receive_body():
+            if self._decoder is None:
+                return piece
+            if decoded := self._decoder.feed(piece):
+                return decoded
+        return b""
+
+    async def close(self, *, drain: bool = False) -> None:
+        """End the exchange; `drain` gives the end of the body a moment to arrive, so that the connection is kept."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            if drain:
+                with rt.move_on_after(DRAIN_SECONDS):
+                    while await connection.receive_body():
+                        pass
+        except ConnectionError:
+            pass  # the answer was complete; only the connection cannot be used again
+        finally:
+            self._pool.give_back(connection)
+
+
+@functools.lru_cache(maxsize=64)
+def split_url(url: str) -> tuple[Origin, str, str]:
+    """Origin, request target and Host header of a URL."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    port = parts.port or DEFAULT_PORTS[parts.scheme]
+    target = parts.path or "/"
+    if parts.query:
+        target += f"?{parts.query}"
+    shown = f"[{host}]" if ":" in host else host
+    if port != DEFAULT_PORTS[parts.scheme]:
+        shown += f":{port}"
+    return Origin(parts.scheme, host, port), target, shown

@@ -1,0 +1,110 @@
+"""The connections of one provider in one event loop (or, blocking, in one process).
+
+Idle connections wait in a list for each origin; the one used last is taken first, so that finding one costs the same
+however many requests are in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._runtime import aio as rt
+from .._runtime.scope import deadline_after
+from ..errors import ConnectionError
+from .connection import AsyncConnection, Origin
+from .network import AsyncNetworkStream, AsyncTLSStream, connect_tcp
+
+__all__ = ["AsyncConnectionPool"]
+
+
+class AsyncConnectionPool:
+    """Lends connections, each to one exchange at a time.
+
+    Args:
+        max_connections: Exchanges that may be under way at once; others wait for their turn.
+        connect_timeout: Seconds for resolving, connecting and the TLS handshake together.
+        ssl_context: Gives the context for TLS connections; called when the first one is made.
+    """
+
+    def __init__(self, max_connections: int, connect_timeout: float | None, ssl_context: Callable[[], object]) -> None:
+        self._permits = rt.Semaphore(max_connections)
+        self._connect_timeout = connect_timeout
+        self._ssl_context = ssl_context
+        self._idle: dict[Origin, list[AsyncConnection]] = {}
+        self._lent: set[AsyncConnection] = set()
+
+    async def acquire(self, origin: Origin) -> AsyncConnection:
+        """An idle connection to the origin, or a new one.
+
+        Raises:
+            ConnectionError: The origin cannot be reached.
+            TimeoutError: Connecting took too long.
+        """
+        await self._permits.acquire()
+        try:
+            connection = self._take_idle(origin) or await self._connect(origin)
+        except BaseException:
+            self._permits.release()
+            raise
+        self._lent.add(connection)
+        return connection
+
+    def give_back(self, connection: AsyncConnection) -> None:
+        """End the exchange; the connection is kept if it can have another one."""
+        self._permits.release()
+        if connection in self._lent and connection.rest():
+            self._idle.setdefault(connection.origin, []).append(connection)
+        else:
+            connection.close()
+        self._lent.discard(connection)
+
+    def discard(self, connection: AsyncConnection) -> None:
+        """End the exchange and the connection."""
+        self._lent.discard(connection)
+        self._permits.release()
+        connection.close()
+
+    def close(self) -> None:
+        """Close idle connections, and end the exchanges that are under way, whatever thread or loop they are in."""
+        lent, self._lent = self._lent, set()
+        for connection in lent:
+            connection.wake()
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()
+
+    def _take_idle(self, origin: Origin) -> AsyncConnection | None:
+        idle = self._idle.get(origin, [])
+        while idle:
+            try:
+                connection = idle.pop()
+            except IndexError:
+                break  # another thread took the last one
+            if not connection.is_stale():
+                return connection
+            connection.close()
+        return None
+
+    async def _connect(self, origin: Origin) -> AsyncConnection:
+        what = f"connecting to {origin.host}:{origin.port}"
+        with rt.fail_at(deadline_after(self._connect_timeout, what)):
+            tcp = await connect_tcp(origin.host, origin.port)
+            try:
+                stream = await self._secure(tcp, origin) if origin.scheme == "https" else tcp
+            except BaseException:
+                tcp.close()
+                raise
+        return AsyncConnection(origin, stream)
+
+    async def _secure(self, tcp: AsyncNetworkStream, origin: Origin) -> AsyncTLSStream:
+        import ssl
+
+        context = await rt.run_blocking(self._ssl_context)  # reads the certificate authorities from a file
+        assert isinstance(context, ssl.SSLContext)
+        stream = AsyncTLSStream(tcp, context, origin.host)
+        try:
+            await stream.handshake()
+        except OSError as error:
+            reason = getattr(error, "verify_message", None) or error
+            raise ConnectionError(f"no TLS connection to {origin.host}:{origin.port}: {reason}") from error
+        return stream

@@ -1,0 +1,190 @@
+"""Running the tool calls of a turn, side by side, and turning what becomes of them into results for the model."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+
+from .._runtime import aio as rt
+from .._runtime.scope import Deadline
+from .._schema import ArgumentError
+from ..cancellation import CancellationToken
+from ..errors import KovaError, ToolExecutionError, ToolNotFoundError
+from ..messages import ToolUseBlock
+from ..tools import FunctionTool, Tool, ToolContext, ToolError, ToolResult, normalize_result
+
+__all__ = ["AsyncToolRound", "AsyncToolRunner"]
+
+STRAGGLER_SECONDS = 5.0  # for async tools that clean up after being cancelled
+
+
+class AsyncToolRunner:
+    """Runs single calls.
+
+    Args:
+        tools: The tools by name.
+        errors: What an exception of a tool means where the tool does not say: "raise" ends the turn, "report" tells
+            the model.
+        state: The object that the caller gave for the tools.
+    """
+
+    def __init__(self, tools: Mapping[str, Tool], errors: str, state: object) -> None:
+        self._tools = tools
+        self._errors = errors
+        self._state = state
+
+    async def run(self, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
+        """The result of a call.
+
+        Args:
+            call: The call.
+            token: The tool is to stop when this is cancelled.
+
+        Raises:
+            ToolExecutionError: The tool raised, and exceptions are not reported to the model.
+            ToolNotFoundError: There is no such tool, likewise.
+        """
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return self._not_found(call.name)
+        if call.invalid_arguments is not None:
+            return _in_band(f"the arguments of {call.name} are not a JSON object: {call.invalid_arguments}")
+        try:
+            return await self._run_tool(tool, call, token)
+        except (ToolError, ArgumentError) as error:
+            return _in_band(str(error) or type(error).__name__)
+        except KovaError:
+            raise
+        except Exception as error:
+            if (tool.errors or self._errors) == "report":
+                return _in_band(describe_exception(error))
+            raise ToolExecutionError(call.name, describe_exception(error)) from error
+
+    async def _run_tool(self, tool: Tool, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
+        if tool.timeout is None:
+            return await self._execute(tool, call, token)
+        own = token.child()  # a tool whose time is over is told to stop
+        with rt.move_on_after(tool.timeout):
+            return await self._execute(tool, call, own)
+        return _in_band(f"{call.name} timed out after {tool.timeout:g} s")
+
+    async def _execute(self, tool: Tool, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
+        seconds = rt.remaining()
+        context = ToolContext(
+            tool_use_id=call.id,
+            tool_name=call.name,
+            cancel=token,
+            deadline=None if math.isinf(seconds) else Deadline(seconds, call.name).at,
+            state=self._state,
+        )
+        if isinstance(tool, FunctionTool):
+            arguments = tool.bind(call.input, context)
+            value = await rt.call(functools.partial(tool.fn, **arguments), stop=token)
+        else:
+            value = await rt.call(tool.execute, dict(call.input), context, stop=token)
+        return normalize_result(call.name, value)
+
+    def _not_found(self, name: str) -> ToolResult:
+        if self._errors == "report":
+            known = ", ".join(self._tools) or "none"
+            return _in_band(f"there is no tool {name!r}; the tools are: {known}")
+        raise ToolNotFoundError(name)
+
+
+class AsyncToolRound:
+    """The calls of one round.
+
+    Results come out one by one, as each call ends. The first call that ends the turn cancels the others; they have
+    stopped, or were abandoned, when its error is raised.
+
+    Args:
+        runner: Runs each of them.
+        calls: The calls.
+        token: The turn's token.
+        deadline: The turn's deadline.
+        limit: Calls that may run at once.
+    """
+
+    def __init__(
+        self,
+        runner: AsyncToolRunner,
+        calls: Sequence[ToolUseBlock],
+        *,
+        token: CancellationToken | None,
+        deadline: Deadline | None,
+        limit: int,
+    ) -> None:
+        self.calls = calls
+        self.results: list[ToolResult | None] = [None] * len(calls)
+        self._started = False
+        self._runner = runner
+        self._token = CancellationToken() if token is None else token.child()
+        self._deadline = deadline
+        self._gate = rt.Semaphore(limit)
+        self._running = len(calls)
+        self._ended: rt.Channel[tuple[int, ToolResult | Exception]] = rt.Channel()
+
+    def all_results(self) -> list[ToolResult]:
+        """The results in the order of the calls, when all have ended."""
+        return [result for result in self.results if result is not None]
+
+    async def next_ended(self, group: rt.TaskGroup | None) -> int | None:
+        """The number of the next call that has ended, its result being noted; None when all have.
+
+        Args:
+            group: Where the calls run when there are several; a single one runs right here.
+
+        Raises:
+            KovaError: The call ends the turn.
+        """
+        if not self._running:
+            return None
+        if group is None or len(self.calls) == 1:
+            self._running = 0
+            self.results[0] = await self._runner.run(self.calls[0], self._token)
+            return 0
+        if not self._started:
+            self._started = True
+            for index in range(len(self.calls)):
+                group.start_soon(self._run, index)
+        index, outcome = await self._ended.get()
+        self._running -= 1
+        if isinstance(outcome, Exception):
+            await self.stop()
+            raise outcome
+        self.results[index] = outcome
+        return index
+
+    async def _run(self, index: int) -> None:
+        call = self.calls[index]
+        outcome: ToolResult | Exception
+        try:
+            with rt.cancel_on(self._token), rt.fail_at(self._deadline):
+                async with self._gate:
+                    outcome = await self._runner.run(call, self._token)
+        except Exception as error:
+            outcome = error
+        except BaseException as error:  # this task is cancelled; nobody may wait for it in vain
+            self._ended.put((index, ToolExecutionError(call.name, describe_exception(error))))
+            raise
+        self._ended.put((index, outcome))
+
+    async def stop(self) -> None:
+        """Tell running calls to stop, and wait until they have."""
+        self._token.cancel()
+        if not self._started:
+            return
+        with rt.shield(STRAGGLER_SECONDS):
+            while self._running:
+                await self._ended.get()
+                self._running -= 1
+
+
+def _in_band(text: str) -> ToolResult:
+    return ToolResult(text, is_error=True)
+
+
+def describe_exception(error: BaseException) -> str:
+    """Class and text of an exception; the class says something even where the text does not."""
+    return f"{type(error).__name__}: {str(error) or '(no message)'}"

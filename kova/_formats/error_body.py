@@ -1,0 +1,111 @@
+"""The words of an error, wherever a server has put them in its body.
+
+Only the message is taken from a body, never the body itself, which may repeat the prompt.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from .. import _json
+from .secrets import mask
+
+__all__ = ["body_text", "error_fields", "error_message", "json_body", "status_text"]
+
+# In the order in which they are looked for; `error` is last but nested deeper ones are, since beside a message it is
+# no more than its kind: {"error": "Bad Request", "message": "the model is not loaded"}.
+_MESSAGE_KEYS = ("message", "msg", "detail", "details", "error_description", "error", "errors", "title", "reason")
+
+DEEPEST = 6
+MOST_ITEMS = 5
+LONGEST_TEXT = 300  # characters of a body that is no JSON
+
+
+def json_body(body: bytes) -> Any:
+    """The body's JSON value; None where it is no JSON."""
+    try:
+        return _json.loads(body)
+    except ValueError:
+        return None
+
+
+def error_fields(payload: Any) -> Mapping[str, Any]:
+    """The object in which a payload describes its error.
+
+    That is `error`, a text in its place being the message; or the payload itself where nothing is nested, as at
+    Mistral, SGLang and older vLLMs; or that of an array's first item, as at Gemini's OpenAI endpoint.
+    """
+    if isinstance(payload, list):
+        return error_fields(payload[0]) if payload else {}
+    if not isinstance(payload, Mapping):
+        return {}
+    error = payload.get("error")
+    if isinstance(error, str):
+        return {**payload, "message": payload.get("message") or error}
+    if isinstance(error, (Mapping, list)) and error:
+        return error_fields(error) if isinstance(error, list) else error
+    return payload
+
+
+def error_message(payload: Any) -> str:
+    """What a payload says is wrong; empty where it does not say."""
+    return _words(payload, DEEPEST)
+
+
+def _words(value: Any, depth: int) -> str:
+    if not depth:
+        return ""
+    if isinstance(value, str):
+        return _words_of_text(value.strip(), depth)
+    if isinstance(value, list):
+        return "; ".join(filter(None, [_words(item, depth - 1) for item in value[:MOST_ITEMS]]))
+    if not isinstance(value, Mapping):
+        return ""
+    said = next(filter(None, (_words(value[key], depth - 1) for key in _ordered_keys(value))), "")
+    if isinstance(place := value.get("loc"), list) and said:
+        said = f"{'.'.join(map(str, place))}: {said}"  # FastAPI: {"loc": ["body", "messages"], "msg": "…"}
+    metadata = value.get("metadata")
+    if isinstance(metadata, Mapping):  # OpenRouter: "Provider returned error", and what it was in metadata.raw
+        raw = _words(metadata.get("raw"), depth - 1)
+        said = ": ".join(filter(None, [said, raw])) if raw not in said else said
+    return said
+
+
+def _ordered_keys(value: Mapping[str, Any]) -> list[str]:
+    keys = [key for key in _MESSAGE_KEYS if key in value]
+    if isinstance(value.get("error"), (Mapping, list)):
+        keys.sort(key=lambda key: key != "error")  # an error object says more than what is beside it
+    return keys
+
+
+def _words_of_text(text: str, depth: int) -> str:
+    """A message, which may itself be a JSON text that a gateway has passed on."""
+    if text.startswith(("{", "[")):
+        try:
+            return _words(_json.loads(text), depth - 1) or text
+        except ValueError:
+            pass
+    return text
+
+
+def body_text(body: bytes) -> str:
+    """A short text from a body that is no JSON, such as a front end's page."""
+    text = body[:20_000].decode(errors="replace")
+    if re.match(r"\s*<", text):
+        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.DOTALL | re.IGNORECASE)
+        text = title[1] if title else re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL)
+        text = html.unescape(text)
+    text = " ".join(mask(text).split())
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
+def status_text(status: int) -> str:
+    """An HTTP status in words."""
+    try:
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP {status}"

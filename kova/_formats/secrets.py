@@ -1,0 +1,47 @@
+"""Keeping secrets out of what is shown: API keys and tokens that servers echo in their messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+__all__ = ["mask", "mask_url", "secret_headers"]
+
+MASK = "***"
+SHORTEST_SECRET = 7  # characters; shorter keys are words such as "none" or "ollama", wherever a server needs no key
+
+_SHAPES = re.compile(
+    r"""
+    (?P<kept>
+        \b(?:bearer|basic)\s+                                                   # Authorization: Bearer …
+        | \b(?:api[-_]?key|access[-_]?token|authorization)["']?\s*[:=]\s*["']?  # api-key: …
+        | [?&](?:key|api[-_]?key|token|access_token|sig)=                       # …?key=…
+    )
+    [^\s"'&,;<>)\]}*]{16,}
+    | \b(?:sk-|gsk_|xai-|hf_|pplx-|nvapi-)[A-Za-z0-9_-]{12,}                    # keys that name their issuer
+    | \bAIza[A-Za-z0-9_-]{30,}
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
+
+
+def mask(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text without secrets: the given ones, and whatever has the shape of one."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
+    return _SHAPES.sub(lambda found: (found["kept"] or "") + MASK, text)
+
+
+def mask_url(url: str) -> str:
+    """A URL as it may be shown: the values of its query are masked."""
+    base, mark, query = url.partition("?")
+    return base + mark + re.sub(r"=[^&]+", f"={MASK}", query)
+
+
+def secret_headers(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """The values among a request's headers that must not be shown."""
+    values = [value for name, value in headers.items() if _SECRET_HEADER.search(name)]
+    return tuple(dict.fromkeys(part for value in values for part in (value, value.rpartition(" ")[2]) if part))

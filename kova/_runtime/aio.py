@@ -1,0 +1,305 @@
+"""The async runtime: anyio on asyncio and trio, behind the names that both runtimes share."""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import math
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import sniffio
+
+from .._loops import loop_scheduler
+from ..cancellation import CancellationToken
+from ..errors import BuildError, TurnCancelledError
+from . import workers
+from .callables import is_async_callable
+from .scope import GRACE, Deadline
+
+__all__ = [
+    "Channel",
+    "Semaphore",
+    "TaskGroup",
+    "call",
+    "cancel_on",
+    "check_callable",
+    "check_native",
+    "checkpoint",
+    "closing",
+    "connect",
+    "fail_at",
+    "move_on_after",
+    "owner",
+    "receive",
+    "remaining",
+    "run_blocking",
+    "send",
+    "shield",
+    "sleep",
+]
+
+T = TypeVar("T")
+
+closing = aclosing
+checkpoint = anyio.lowlevel.checkpoint
+sleep = anyio.sleep
+
+
+# ---- limits
+
+
+class _FailAt:
+    """A cancel scope that ends at a deadline, with the deadline's error."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+
+    def __enter__(self) -> None:
+        self._scope = anyio.CancelScope(deadline=anyio.current_time() + self._deadline.remaining())
+        self._scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        swallowed = self._scope.__exit__(kind, error, trace)
+        if self._scope.cancelled_caught:
+            raise self._deadline.error() from None
+        return bool(swallowed)
+
+
+class _CancelOn:
+    """A cancel scope that a token cancels, from whatever thread."""
+
+    def __init__(self, token: CancellationToken) -> None:
+        self._token = token
+
+    def __enter__(self) -> None:
+        self._token.raise_if_cancelled()
+        self._scope = anyio.CancelScope()
+        self._scope.__enter__()
+        schedule, cancel = loop_scheduler(), self._scope.cancel
+        self._forget = self._token.add_callback(lambda: schedule(cancel))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._forget()
+        swallowed = self._scope.__exit__(kind, error, trace)
+        if self._scope.cancelled_caught:
+            raise TurnCancelledError(self._token.reason) from None
+        return bool(swallowed)
+
+
+def fail_at(deadline: Deadline | None) -> AbstractContextManager[None]:
+    """Raise the deadline's error out of a block that is still waiting when it has passed."""
+    return nullcontext() if deadline is None else _FailAt(deadline)
+
+
+def cancel_on(token: CancellationToken | None) -> AbstractContextManager[None]:
+    """Raise `TurnCancelledError` out of a block that is still waiting when the token is cancelled."""
+    return nullcontext() if token is None else _CancelOn(token)
+
+
+def move_on_after(seconds: float) -> AbstractContextManager[object]:
+    """Leave a block that is still waiting after the given seconds."""
+    return anyio.move_on_after(seconds)
+
+
+def shield(grace: float) -> AbstractContextManager[object]:
+    """A block that outer limits do not end, for clean-up; it is left after `grace` seconds."""
+    return anyio.move_on_after(grace, shield=True)
+
+
+def remaining() -> float:
+    """Seconds until the nearest deadline; infinite where there is none."""
+    deadline = anyio.current_effective_deadline()
+    return deadline if math.isinf(deadline) else deadline - anyio.current_time()
+
+
+# ---- tasks
+
+
+class Channel(Generic[T]):
+    """An unbounded queue between tasks: `put` never waits, `get` does."""
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self._count = anyio.Semaphore(0, fast_acquire=True)  # anyio's own streams must be closed, or warn
+
+    def put(self, item: T) -> None:
+        self._items.append(item)
+        self._count.release()
+
+    async def get(self) -> T:
+        await self._count.acquire()
+        return self._items.popleft()
+
+
+class Semaphore:
+    """Lets `count` tasks in at once."""
+
+    def __init__(self, count: int) -> None:
+        self._semaphore = anyio.Semaphore(count, fast_acquire=True)
+
+    async def __aenter__(self) -> None:
+        await self._semaphore.acquire()
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._semaphore.release()
+
+    async def acquire(self) -> None:
+        await self._semaphore.acquire()
+
+    def release(self) -> None:
+        self._semaphore.release()
+
+
+class TaskGroup:
+    """Runs children as tasks, and leaves its block when all of them have ended.
+
+    The first child that raises cancels the others; what was raised comes out as an `ExceptionGroup`. The block itself
+    starts children and does not wait for them.
+    """
+
+    async def __aenter__(self) -> TaskGroup:
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        return self
+
+    def start_soon(self, function: Callable[..., Any], /, *args: Any) -> None:
+        self._group.start_soon(function, *args)
+
+    def cancel(self) -> None:
+        """Tell all children to stop."""
+        self._group.cancel_scope.cancel()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._group.__aexit__(kind, error, trace)
+
+
+# ---- code that cannot be interrupted
+
+
+def check_callable(function: object, argument: str) -> None:
+    """Refuse what cannot be called here: in the blocking twin that includes async functions, tools excepted."""
+    if not callable(function):
+        raise BuildError(f"{argument} must be callable, not {type(function).__name__}")
+
+
+def check_native(method: object, argument: str) -> None:
+    """Refuse a method of the other twin, as of a provider that was made for it."""
+    if not is_async_callable(method):
+        raise BuildError(f"{argument} is blocking: an Agent wants it, an AsyncAgent wants its async twin")
+
+
+async def run_blocking(function: Callable[..., T], /, *args: Any) -> T:
+    """Call a plain function that may block; when the scope ends first, it is abandoned."""
+    return await _in_worker(function, args, None)
+
+
+async def call(function: Callable[..., Any], /, *args: Any, stop: CancellationToken | None = None) -> Any:
+    """Call a user's function, plain or async; a plain one runs in a worker thread, never on the loop.
+
+    When the scope ends first, `stop` is cancelled, a plain function is given a moment to see it, and is then
+    abandoned.
+    """
+    if is_async_callable(function):
+        try:
+            return await function(*args)
+        except anyio.get_cancelled_exc_class():
+            if stop is not None:
+                stop.cancel()
+            raise
+    return await _in_worker(function, args, stop)
+
+
+async def _in_worker(function: Callable[..., T], args: tuple[Any, ...], stop: CancellationToken | None) -> T:
+    ended = anyio.Event()
+    schedule = loop_scheduler()
+    context = contextvars.copy_context()
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(context.run(function, *args))
+        except BaseException as raised:
+            errors.append(raised)
+        schedule(ended.set)
+
+    workers.start(work)
+    try:
+        await ended.wait()
+    except anyio.get_cancelled_exc_class():
+        if stop is not None:
+            stop.cancel()
+            with shield(GRACE):
+                await ended.wait()
+        raise
+    if errors:
+        raise errors.pop()
+    return results.pop()
+
+
+# ---- sockets; non-blocking ones, since a loop's own transports outlive neither the loop nor its closing quietly
+
+_FAIRNESS = 8  # reads that may succeed at once before other tasks get their turn
+_reads = itertools.count()
+
+
+async def connect(sock: socket.socket, address: Any) -> None:
+    """Connect a socket."""
+    sock.setblocking(False)
+    try:
+        sock.connect(address)
+    except BlockingIOError:
+        await anyio.wait_writable(sock)
+        number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if number:
+            raise OSError(number, os.strerror(number)) from None
+
+
+async def send(sock: socket.socket, data: bytes) -> None:
+    """Send all of the data."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[sock.send(view) :]
+        except BlockingIOError:
+            await anyio.wait_writable(sock)
+
+
+async def receive(sock: socket.socket, max_bytes: int) -> bytes:
+    """Receive some data; nothing at the end of the stream."""
+    if next(_reads) % _FAIRNESS == 0:
+        await checkpoint()
+    while True:
+        try:
+            return sock.recv(max_bytes)
+        except BlockingIOError:
+            await anyio.wait_readable(sock)
+
+
+# ---- owners of connections
+
+
+def owner() -> object:
+    """Whose connections the present code may use: those of the running loop."""
+    if sniffio.current_async_library() == "trio":
+        import trio
+
+        return trio.lowlevel.current_trio_token()
+    import asyncio
+
+    return asyncio.get_running_loop()

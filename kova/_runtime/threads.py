@@ -1,0 +1,503 @@
+"""The blocking runtime: threads, sockets and queues, behind the names that both runtimes share.
+
+Every wait sees the current scope: the nearest deadline, and the token whose cancellation ends the wait. A wait that
+the scope ends raises `Cancelled`; the block that set the deadline or token turns it into the error for the user.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Any, Generic, Literal, TypeVar
+
+from ..cancellation import CancellationToken
+from ..errors import BuildError, TurnCancelledError
+from . import workers
+from .callables import is_async_callable
+from .scope import GRACE, Deadline
+from .sockets import wake
+
+__all__ = [
+    "Channel",
+    "Semaphore",
+    "TaskGroup",
+    "call",
+    "cancel_on",
+    "check_callable",
+    "check_native",
+    "checkpoint",
+    "closing",
+    "connect",
+    "fail_at",
+    "move_on_after",
+    "owner",
+    "receive",
+    "remaining",
+    "run_blocking",
+    "send",
+    "shield",
+    "sleep",
+]
+
+T = TypeVar("T")
+
+
+class Cancelled(BaseException):
+    """The scope of the waiting code is over."""
+
+
+class Scope:
+    """What may end a wait: the nearest deadline, and a token.
+
+    `base` is the scope at the bottom of the present thread. Whoever started the thread waits under these limits and
+    abandons it when they end, so that only tighter ones need a further thread.
+    """
+
+    __slots__ = ("base", "deadline", "token")
+
+    def __init__(self, deadline: float, token: CancellationToken | None, base: Scope | None = None) -> None:
+        self.deadline = deadline
+        self.token = token
+        self.base = base or self
+
+    def is_over(self) -> bool:
+        return (self.token is not None and self.token.is_cancelled) or time.monotonic() >= self.deadline
+
+    def timeout(self) -> float | None:
+        """Seconds that a wait may take; None for no limit."""
+        if self.token is not None and self.token.is_cancelled:
+            raise Cancelled
+        if self.deadline == math.inf:
+            return None
+        seconds = self.deadline - time.monotonic()
+        if seconds <= 0:
+            raise Cancelled
+        return min(seconds, threading.TIMEOUT_MAX)
+
+    def can_end_before_thread(self) -> bool:
+        return self.token is not self.base.token or self.deadline < self.base.deadline
+
+
+_UNLIMITED = Scope(math.inf, None)
+_scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("kova_scope", default=_UNLIMITED)
+
+
+# ---- limits
+
+
+class _Limit:
+    """A scope for the time of a with block."""
+
+    def __enter__(self) -> None:
+        self._outer = _scope.get()
+        self._reset = _scope.set(self._inner(self._outer))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        _scope.reset(self._reset)
+        return kind is Cancelled and not self._outer.is_over() and self._ended()
+
+    def _inner(self, outer: Scope) -> Scope:
+        raise NotImplementedError
+
+    def _ended(self) -> bool:
+        """Say what ended the block: raise its error, or tell whether it just ends."""
+        raise NotImplementedError
+
+
+class _FailAt(_Limit):
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+
+    def _inner(self, outer: Scope) -> Scope:
+        return Scope(min(outer.deadline, self._deadline.at), outer.token, outer.base)
+
+    def _ended(self) -> Literal[False]:
+        if self._deadline.remaining() <= 0:
+            raise self._deadline.error() from None
+        return False
+
+
+class _CancelOn(_Limit):
+    def __init__(self, token: CancellationToken) -> None:
+        self._token = token
+
+    def __enter__(self) -> None:
+        self._token.raise_if_cancelled()
+        super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._forget()
+        return super().__exit__(kind, error, trace)
+
+    def _inner(self, outer: Scope) -> Scope:
+        if outer.token is None:
+            self._forget: Callable[[], None] = lambda: None
+            return Scope(outer.deadline, self._token, outer.base)
+        both = outer.token.child()
+        self._forget = self._token.add_callback(both.cancel)
+        return Scope(outer.deadline, both, outer.base)
+
+    def _ended(self) -> Literal[False]:
+        if self._token.is_cancelled:
+            raise TurnCancelledError(self._token.reason) from None
+        return False
+
+
+class _MoveOnAfter(_Limit):
+    def __init__(self, seconds: float, *, shielded: bool) -> None:
+        self._at = time.monotonic() + seconds
+        self._shielded = shielded
+
+    def _inner(self, outer: Scope) -> Scope:
+        if self._shielded:
+            return Scope(self._at, None, outer.base)
+        return Scope(min(outer.deadline, self._at), outer.token, outer.base)
+
+    def _ended(self) -> bool:
+        return time.monotonic() >= self._at
+
+
+def fail_at(deadline: Deadline | None) -> AbstractContextManager[None]:
+    """Raise the deadline's error out of a block that is still waiting when it has passed."""
+    return nullcontext() if deadline is None else _FailAt(deadline)
+
+
+def cancel_on(token: CancellationToken | None) -> AbstractContextManager[None]:
+    """Raise `TurnCancelledError` out of a block that is still waiting when the token is cancelled."""
+    return nullcontext() if token is None else _CancelOn(token)
+
+
+def move_on_after(seconds: float) -> AbstractContextManager[None]:
+    """Leave a block that is still waiting after the given seconds."""
+    return _MoveOnAfter(seconds, shielded=False)
+
+
+def shield(grace: float) -> AbstractContextManager[None]:
+    """A block that outer limits do not end, for clean-up; it is left after `grace` seconds."""
+    return _MoveOnAfter(grace, shielded=True)
+
+
+def remaining() -> float:
+    """Seconds until the nearest deadline; infinite where there is none."""
+    return _scope.get().deadline - time.monotonic()
+
+
+def checkpoint() -> None:
+    """End here if the scope is over."""
+    if _scope.get().is_over():
+        raise Cancelled
+
+
+# ---- waiting
+
+
+class _Wake:
+    """Put into a queue to end the wait for it."""
+
+
+_WAKE = _Wake()
+
+
+def _get(queue: SimpleQueue[Any]) -> Any:
+    """The next item of a queue, waited for within the current scope. All waits but those for sockets are this one."""
+    scope = _scope.get()
+    while True:
+        timeout = scope.timeout()
+        forget = scope.token.add_callback(lambda: queue.put(_WAKE)) if scope.token is not None else None
+        try:
+            item = queue.get(timeout=timeout)
+        except Empty:
+            continue  # the scope is over, and says so
+        finally:
+            if forget is not None:
+                forget()
+        if item is not _WAKE:  # which may also be left over from a wait that is long past
+            return item
+
+
+def sleep(seconds: float) -> None:
+    """Wait for the given number of seconds."""
+    with _MoveOnAfter(seconds, shielded=False):
+        _get(SimpleQueue())
+
+
+class Channel(Generic[T]):
+    """An unbounded queue between tasks: `put` never waits, `get` does."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[T] = SimpleQueue()
+
+    def put(self, item: T) -> None:
+        self._queue.put(item)
+
+    def get(self) -> T:
+        item: T = _get(self._queue)
+        return item
+
+
+class Semaphore:
+    """Lets `count` tasks in at once."""
+
+    def __init__(self, count: int) -> None:
+        self._permits: SimpleQueue[None] = SimpleQueue()
+        for _ in range(count):
+            self._permits.put(None)
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.release()
+
+    def acquire(self) -> None:
+        _get(self._permits)
+
+    def release(self) -> None:
+        self._permits.put(None)
+
+
+# ---- tasks
+
+
+class TaskGroup:
+    """Runs children in threads of their own, and leaves its block when all of them have ended.
+
+    The first child that raises cancels the others; what was raised comes out as an `ExceptionGroup`. The block itself
+    starts children and does not wait for them. A child that does not stop when it is told to is abandoned.
+    """
+
+    def __enter__(self) -> TaskGroup:
+        outer = _scope.get().token
+        self._token = CancellationToken() if outer is None else outer.child()
+        self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._running = 0
+        self._errors: list[BaseException] = []
+        return self
+
+    def start_soon(self, function: Callable[..., object], /, *args: Any) -> None:
+        scope = Scope(_scope.get().deadline, self._token)
+        context = contextvars.copy_context()
+        ended = self._ended
+
+        def child() -> None:
+            _scope.set(scope)
+            function(*args)
+
+        def work() -> None:
+            error: BaseException | None = None
+            try:
+                context.run(child)
+            except Cancelled:
+                pass
+            except BaseException as raised:
+                error = raised
+            ended.put(error)
+
+        self._running += 1
+        workers.start(work)
+
+    def cancel(self) -> None:
+        """Tell all children to stop."""
+        self._token.cancel()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._token.cancel()
+        try:
+            self._join()
+        except BaseException:  # the outer scope is over, or Ctrl-C
+            self._token.cancel()
+            self._join_for(GRACE)
+            raise
+        if error is not None and not isinstance(error, Cancelled):
+            self._errors.insert(0, error)
+        if self._errors:
+            raise BaseExceptionGroup("errors in a task group", self._errors) from None
+        if error is None:
+            checkpoint()  # a deadline that ended the children ends this block too
+
+    def _join(self) -> None:
+        while self._running and not self._token.is_cancelled:
+            self._take(_get(self._ended))
+        if self._running:
+            self._join_for(GRACE)
+
+    def _join_for(self, seconds: float) -> None:
+        with shield(seconds):
+            while self._running:
+                self._take(_get(self._ended))
+
+    def _take(self, error: BaseException | None) -> None:
+        self._running -= 1
+        if error is not None:
+            self._errors.append(error)
+            self._token.cancel()
+
+
+# ---- code that cannot be interrupted
+
+
+def check_callable(function: object, argument: str) -> None:
+    """Refuse what cannot be called here: in the blocking twin that includes async functions, tools excepted."""
+    if not callable(function):
+        raise BuildError(f"{argument} must be callable, not {type(function).__name__}")
+    if is_async_callable(function):
+        raise BuildError(f"{argument} is an async function, which only the async twin can call")
+
+
+def check_native(method: object, argument: str) -> None:
+    """Refuse a method of the other twin, as of a provider that was made for it."""
+    if is_async_callable(method):
+        raise BuildError(f"{argument} is async: an AsyncAgent wants it, an Agent wants its blocking twin")
+
+
+def run_blocking(function: Callable[..., T], /, *args: Any) -> T:
+    """Call a plain function that may block; when the scope ends first, it is abandoned."""
+    if not _scope.get().can_end_before_thread():
+        return function(*args)
+    return _in_worker(function, args, None)
+
+
+def call(function: Callable[..., Any], /, *args: Any, stop: CancellationToken | None = None) -> Any:
+    """Call a user's function, plain or async.
+
+    When the scope ends first, `stop` is cancelled, the function is given a moment to see it, and is then abandoned.
+    An async function runs in an event loop of its own, in another thread: this one may have a loop running.
+    """
+    if is_async_callable(function):
+        return _in_worker(_run_in_loop, (function, args, stop), stop)
+    if not _scope.get().can_end_before_thread():
+        return function(*args)
+    return _in_worker(function, args, stop)
+
+
+def _in_worker(function: Callable[..., T], args: tuple[Any, ...], stop: CancellationToken | None) -> T:
+    outcome: SimpleQueue[Callable[[], T]] = SimpleQueue()
+    context = contextvars.copy_context()
+    scope = _scope.get()
+
+    def inside() -> T:
+        _scope.set(Scope(scope.deadline, scope.token))
+        return function(*args)
+
+    def work() -> None:
+        try:
+            result = context.run(inside)
+        except BaseException as raised:
+            error = raised
+            outcome.put(lambda: _raise(error))
+        else:
+            outcome.put(lambda: result)
+
+    workers.start(work)
+    try:
+        result_or_raise: Callable[[], T] = _get(outcome)
+    except BaseException:  # the scope is over, or Ctrl-C
+        if stop is not None:
+            stop.cancel()
+            with shield(GRACE):
+                _get(outcome)
+        raise
+    return result_or_raise()
+
+
+def _raise(error: BaseException) -> Any:
+    raise error
+
+
+def _run_in_loop(function: Callable[..., Any], args: tuple[Any, ...], stop: CancellationToken | None) -> Any:
+    import asyncio  # needed by few, and dear to import
+
+    async def main() -> Any:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        forget = stop.add_callback(lambda: loop.call_soon_threadsafe(task.cancel)) if stop is not None else None
+        try:
+            return await function(*args)
+        finally:
+            if forget is not None:
+                forget()
+
+    return asyncio.run(main())
+
+
+# ---- sockets
+
+
+def connect(sock: socket.socket, address: Any) -> None:
+    """Connect a socket."""
+    _with_socket(sock, lambda: sock.connect(address))
+
+
+def send(sock: socket.socket, data: bytes) -> None:
+    """Send all of the data."""
+    _with_socket(sock, lambda: sock.sendall(data))
+
+
+def receive(sock: socket.socket, max_bytes: int) -> bytes:
+    """Receive some data; nothing at the end of the stream."""
+    return _with_socket(sock, lambda: sock.recv(max_bytes))
+
+
+def _with_socket(sock: socket.socket, operation: Callable[[], T]) -> T:
+    """A blocking operation that the scope can end: shutting a socket down wakes the thread that waits for it."""
+    scope = _scope.get()
+    sock.settimeout(scope.timeout())
+    forget = scope.token.add_callback(lambda: wake(sock)) if scope.token is not None else None
+    try:
+        result = operation()
+    except OSError as error:
+        if scope.is_over() or (isinstance(error, TimeoutError) and error.errno is None):
+            _await_end(scope)
+            raise Cancelled from None
+        raise
+    finally:
+        if forget is not None:
+            forget()
+    if scope.token is not None and scope.token.is_cancelled:
+        raise Cancelled
+    return result
+
+
+def _await_end(scope: Scope) -> None:
+    """A socket's timeout may be a hair shorter than the deadline that it was made from."""
+    while not scope.is_over():
+        time.sleep(0.001)
+
+
+# ---- owners of connections
+
+
+class _Process:
+    """Stands for this process; a forked child is another one."""
+
+
+_process = _Process()
+
+
+def owner() -> object:
+    """Whose connections the present code may use: those of this process."""
+    return _process
+
+
+def _new_process() -> None:
+    global _process
+    _process = _Process()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_process)

@@ -1,0 +1,57 @@
+"""Daemon threads for work that its caller must be able to abandon.
+
+The pools of the standard library and of anyio join their threads at exit, so that one stuck tool keeps the
+interpreter alive; these threads are daemons. Idle ones are used again, and end after a moment without work.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+IDLE_SECONDS = 1.0
+
+Work = Callable[[], None]
+
+_idle: deque[SimpleQueue[Work]] = deque()  # the inboxes of waiting threads; its operations are atomic
+_numbers = itertools.count(1)
+
+
+def start(work: Work) -> None:
+    """Run `work`, which must not raise, in another thread."""
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        name = f"kova-worker-{next(_numbers)}"
+        threading.Thread(target=_serve, args=(work,), name=name, daemon=True).start()
+    else:
+        inbox.put(work)
+
+
+def _serve(work: Work | None) -> None:
+    inbox: SimpleQueue[Work] = SimpleQueue()
+    while work is not None:
+        work()
+        work = None  # what it refers to must not live on while this thread waits
+        _idle.append(inbox)
+        work = _next(inbox)
+
+
+def _next(inbox: SimpleQueue[Work]) -> Work | None:
+    try:
+        return inbox.get(timeout=IDLE_SECONDS)
+    except Empty:
+        pass
+    try:
+        _idle.remove(inbox)
+    except ValueError:
+        return inbox.get()  # chosen at this very moment: its work is on the way
+    return None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # the parent's threads do not exist in the child

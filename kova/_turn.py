@@ -1,0 +1,144 @@
+"""The bookkeeping of one turn, without any I/O: what to send next, which tools to run, when it is over.
+
+Whoever drives a turn asks it for the next request, gives it the model's answer, runs the calls that the answer asks
+for, and gives it their results, until an answer asks for none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from .config import InferenceConfig
+from .errors import MaxIterationsError
+from .messages import ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
+from .responses import AgentResponse, ModelResponse, Partial, StopReason, UsageStats
+from .tools import Tool, ToolDefinition, ToolResult
+
+__all__ = ["ModelRequest", "Turn", "as_history"]
+
+
+@frozen
+class ModelRequest:
+    """The arguments of one provider call."""
+
+    messages: Sequence[ConversationMessage]
+    tools: Sequence[ToolDefinition]
+    config: InferenceConfig
+
+
+class Turn:
+    """What has happened in a turn so far.
+
+    Args:
+        history: The caller's messages, which are never changed.
+        system_prompt: Goes before them.
+        tools: The tools by name.
+        config: How the model is asked.
+        max_iterations: Tool rounds that are permitted.
+    """
+
+    def __init__(
+        self,
+        history: Sequence[ConversationMessage],
+        *,
+        system_prompt: str | None,
+        tools: Mapping[str, Tool],
+        definitions: Sequence[ToolDefinition],
+        config: InferenceConfig,
+        max_iterations: int,
+    ) -> None:
+        system = [] if system_prompt is None else [ConversationMessage(Role.SYSTEM, system_prompt)]
+        self.tools = tools
+        self.new_messages: list[ConversationMessage] = []
+        self.usage = UsageStats()
+        self.llm_calls = 0
+        self._messages = [*system, *history]
+        self._definitions = definitions
+        self._config = config
+        self._max_iterations = max_iterations
+        self._rounds = 0
+        self._thinking: list[str] = []
+        self._last: ModelResponse | None = None
+
+    def next_request(self) -> ModelRequest:
+        """The next provider call, which counts from now on."""
+        config = self._config
+        if self.llm_calls and config.tool_choice not in (None, "none", "auto"):
+            config = config.replace(tool_choice=None)  # else a forced call would be forced again and again
+        self.llm_calls += 1
+        return ModelRequest([*self._messages, *self.new_messages], self._definitions, config)
+
+    def take_answer(self, answer: ModelResponse) -> Sequence[ToolUseBlock]:
+        """Note the model's answer.
+
+        Returns:
+            The calls to run next; none when the turn is over, or when the provider wants to go on by itself.
+
+        Raises:
+            MaxIterationsError: It asks for one round more than is permitted.
+        """
+        self._last = answer
+        self.usage += answer.usage
+        if answer.thinking:
+            self._thinking.append(answer.thinking)
+        self.new_messages.append(ConversationMessage(Role.ASSISTANT, answer.content))
+        if not self.is_over:
+            if self._rounds >= self._max_iterations:
+                raise MaxIterationsError(self._max_iterations)
+            self._rounds += 1
+        return answer.tool_calls
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last answer was the final one."""
+        answer = self._last
+        return answer is not None and not answer.tool_calls and answer.stop_reason is not StopReason.PAUSE_TURN
+
+    def take_results(self, calls: Sequence[ToolUseBlock], results: Sequence[ToolResult]) -> None:
+        """Note the results of the calls, in the order of the calls."""
+        for call, result in zip(calls, results, strict=True):
+            block = ToolResultBlock(call.id, result.content, result.is_error)
+            self.new_messages.append(ConversationMessage(Role.TOOL, (block,)))
+
+    def response(self) -> AgentResponse:
+        """The result of a turn that is over."""
+        answer = self._last
+        assert answer is not None
+        return AgentResponse(
+            text="".join([block.text for block in answer.content if isinstance(block, TextBlock)]),
+            new_messages=self.new_messages,
+            stop_reason=answer.stop_reason,
+            raw_stop_reason=answer.raw_stop_reason,
+            usage=self.usage,
+            last_input_tokens=answer.usage.prompt_tokens,
+            llm_calls=self.llm_calls,
+            thinking="\n\n".join(self._thinking) or None,
+            model=answer.model,
+        )
+
+    def partial(self) -> Partial:
+        """What there is of a turn that has failed."""
+        return Partial(list(self.new_messages), self.usage, self.llm_calls)
+
+
+def as_history(messages: str | ConversationMessage | Sequence[ConversationMessage]) -> list[ConversationMessage]:
+    """The history that the caller means: a string is what the user says.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: There is nothing to answer.
+    """
+    if isinstance(messages, str):
+        return [ConversationMessage(Role.USER, messages)]
+    if isinstance(messages, ConversationMessage):
+        return [messages]
+    if not isinstance(messages, Sequence):
+        raise TypeError(f"messages must be a str, a message or a sequence of messages, not {type(messages).__name__}")
+    for index, message in enumerate(messages):
+        if not isinstance(message, ConversationMessage):
+            raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}")
+    if not messages:
+        raise ValueError("messages is empty: there is nothing to answer")
+    return list(messages)

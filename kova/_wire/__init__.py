@@ -1,0 +1,1 @@
+"""Push parsers: bytes go in as they arrive, events come out."""

@@ -1,0 +1,38 @@
+"""What all tests share: the async ones run on asyncio and on trio, the blocking ones without any event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
+
+from tests.server import ModelServer
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """T13: every async test runs on both."""
+    backend: str = request.param
+    return backend
+
+
+@pytest.fixture(autouse=True)
+def _no_event_loop_in_the_blocking_twin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """T1: in `tests/_sync`, making an event loop fails the test, except where it says that it gives an async tool."""
+    if "_sync" not in request.path.parts or request.node.get_closest_marker("async_tools"):
+        return
+
+    def refuse(*args: object, **kwargs: object) -> NoReturn:
+        raise AssertionError("the blocking twin made an event loop")
+
+    monkeypatch.setattr(asyncio, "new_event_loop", refuse)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "__init__", refuse)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A model server that answers what the test plays."""
+    with ModelServer() as running:
+        yield running
