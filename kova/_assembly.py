@@ -211,10 +211,10 @@ def merge_usage(known: UsageStats, latest: UsageStats) -> UsageStats:
     """The latest usage, with what only earlier reports knew: counts are cumulative, and null does not erase."""
     before, after = _parts(known), _parts(latest)
     merged = tuple([old if new is None else new for old, new in zip(before, after, strict=True)])
-    if merged == after:
-        return known if latest.total_tokens is None else latest
-    if merged == before:
+    if merged == before and (latest.total_tokens is None or merged != after):
         return known
+    if merged == after:
+        return latest
     input_tokens, output_tokens, thinking_tokens, cache_read_tokens, cache_creation_tokens = merged
     return UsageStats(
         input_tokens,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
-Scheduler = Callable[[Callable[[], object]], None]
+__all__ = ["Scheduler", "loop_scheduler"]
+
+Scheduler: TypeAlias = Callable[[Callable[[], object]], None]
 
 
 def loop_scheduler() -> Scheduler:

@@ -7,6 +7,7 @@ for, and gives it their results, until an answer asks for none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from attrs import frozen
 
@@ -18,10 +19,18 @@ from .tools import Tool, ToolDefinition, ToolResult
 
 __all__ = ["ModelRequest", "Turn", "as_history"]
 
+_NO_TEXT = TextBlock("")
+
 
 @frozen
 class ModelRequest:
-    """The arguments of one provider call."""
+    """The arguments of one provider call.
+
+    Attributes:
+        messages: System prompt, history, and what the turn has produced.
+        tools: What the model may call.
+        config: How it is asked.
+    """
 
     messages: Sequence[ConversationMessage]
     tools: Sequence[ToolDefinition]
@@ -35,8 +44,15 @@ class Turn:
         history: The caller's messages, which are never changed.
         system_prompt: Goes before them.
         tools: The tools by name.
+        definitions: What the model is told about them.
         config: How the model is asked.
         max_iterations: Tool rounds that are permitted.
+
+    Attributes:
+        tools: The tools by name.
+        new_messages: What the turn has produced so far.
+        usage: Tokens spent so far.
+        llm_calls: Provider calls begun.
     """
 
     def __init__(
@@ -74,7 +90,8 @@ class Turn:
         """Note the model's answer.
 
         Returns:
-            The calls to run next; none when the turn is over, or when the provider wants to go on by itself.
+            The calls to run next; none when the turn is over, or when the model has only paused and is to be asked
+            again, which counts as a round.
 
         Raises:
             MaxIterationsError: It asks for one round more than is permitted.
@@ -83,7 +100,9 @@ class Turn:
         self.usage += answer.usage
         if answer.thinking:
             self._thinking.append(answer.thinking)
-        self.new_messages.append(ConversationMessage(Role.ASSISTANT, answer.content))
+        # A user's own provider may give empty text, which other providers refuse in a history.
+        content = [block for block in answer.content if block != _NO_TEXT]
+        self.new_messages.append(ConversationMessage(Role.ASSISTANT, content))
         if not self.is_over:
             if self._rounds >= self._max_iterations:
                 raise MaxIterationsError(self._max_iterations)
@@ -107,8 +126,8 @@ class Turn:
         answer = self._last
         assert answer is not None
         return AgentResponse(
-            text="".join([block.text for block in answer.content if isinstance(block, TextBlock)]),
-            new_messages=self.new_messages,
+            text=answer.text,
+            new_messages=list(self.new_messages),
             stop_reason=answer.stop_reason,
             raw_stop_reason=answer.raw_stop_reason,
             usage=self.usage,
@@ -136,9 +155,10 @@ def as_history(messages: str | ConversationMessage | Sequence[ConversationMessag
         return [messages]
     if not isinstance(messages, Sequence):
         raise TypeError(f"messages must be a str, a message or a sequence of messages, not {type(messages).__name__}")
-    for index, message in enumerate(messages):
+    history: list[Any] = list(messages)
+    for index, message in enumerate(history):
         if not isinstance(message, ConversationMessage):
             raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}")
-    if not messages:
+    if not history:
         raise ValueError("messages is empty: there is nothing to answer")
-    return list(messages)
+    return history

@@ -13,7 +13,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from queue import Empty, SimpleQueue
+from typing import NoReturn
 
 from ._loops import loop_scheduler
 from .errors import TurnCancelledError
@@ -21,7 +23,7 @@ from .errors import TurnCancelledError
 __all__ = ["CancellationToken"]
 
 logger = logging.getLogger("kova")
-_keys = itertools.count()  # next() on it is atomic
+_keys = itertools.count()
 
 
 class CancellationToken:
@@ -31,25 +33,29 @@ class CancellationToken:
     call counts.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_cancelled", "_detach", "_lock", "_parent", "_reason")
+    # There is no lock, for a signal handler or a fork may come while one is held. Every step is a single operation on
+    # a list or a dict, which other threads see as done or not done; whoever takes a callback out of the dict runs it.
+    __slots__ = ("__weakref__", "_callbacks", "_parent", "_reasons")
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # re-entrant: a signal handler may cancel while this thread holds it
-        self._cancelled = False
-        self._reason: str | None = None
-        self._callbacks: dict[int, Callable[[], object]] = {}
         self._parent: CancellationToken | None = None
-        self._detach: Callable[[], None] | None = None
+        self._reasons: list[str | None] = []  # of all calls of `cancel` that were the first as far as they could see
+        # Each with what takes it back from the parent, which knows a child only by its callbacks: else a long-lived
+        # token would collect the children of all turns.
+        self._callbacks: dict[int, tuple[Callable[[], object], Callable[[], None]]] = {}
 
     def __repr__(self) -> str:
         return f"<CancellationToken {'cancelled' if self.is_cancelled else 'active'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a CancellationToken cannot be copied or pickled: nobody would cancel the copy")
 
     @property
     def is_cancelled(self) -> bool:
         """Whether this token, or one that it descends from, was cancelled."""
         token: CancellationToken | None = self
         while token is not None:
-            if token._cancelled:
+            if token._reasons:
                 return True
             token = token._parent
         return False
@@ -59,8 +65,8 @@ class CancellationToken:
         """What the cancelling call gave as its reason."""
         token: CancellationToken | None = self
         while token is not None:
-            if token._cancelled:
-                return token._reason
+            if token._reasons:
+                return token._reasons[0]
             token = token._parent
         return None
 
@@ -70,22 +76,18 @@ class CancellationToken:
         Args:
             reason: Goes into the message of the `TurnCancelledError`.
         """
-        with self._lock:
-            if self._cancelled:
-                return
-            self._reason = reason
-            self._cancelled = True
-            callbacks = list(self._callbacks.values())
-            self._callbacks.clear()
-            self._detach_from_parent()
-        for callback in callbacks:
-            _run_callback(callback)
+        if not self.is_cancelled:
+            self._reasons.append(reason)
+        for key in list(self._callbacks):  # some may be left from a call that Ctrl-C has interrupted
+            self._run(key)
 
     def cancel_after(self, seconds: float) -> None:
-        """Cancel the token when the given number of seconds is over."""
-        if seconds < 0:
-            raise ValueError(f"seconds must not be negative: {seconds}")
-        _timers.add(time.monotonic() + seconds, self)
+        """Cancel the token when the given number of seconds is over; of several such times the first counts."""
+        if not seconds >= 0:
+            raise ValueError(f"seconds must be a number of at least 0, not {seconds}")
+        if not self.is_cancelled:
+            _timers.add(time.monotonic() + seconds, self)
+            self.add_callback(_wake_timers)  # a token that is cancelled waits for its time no longer
 
     def raise_if_cancelled(self) -> None:
         """Raise `TurnCancelledError` if the token is cancelled."""
@@ -106,14 +108,14 @@ class CancellationToken:
         Returns:
             A function that takes the callback back.
         """
-        with self._lock:
-            if not self.is_cancelled:
-                key = next(_keys)
-                self._callbacks[key] = callback
-                self._attach_to_parent()
-                return lambda: self._remove(key)
-        _run_callback(callback)
-        return _nothing
+        if not callable(callback):
+            raise TypeError(f"callback must be callable, not {type(callback).__name__}")
+        key = next(_keys)
+        forget = _nothing if self._parent is None else self._parent.add_callback(partial(self._run, key))
+        self._callbacks[key] = callback, forget
+        if self.is_cancelled:  # perhaps since a moment ago, by someone who did not find the callback yet
+            self._run(key)
+        return partial(self._forget, key)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the token is cancelled.
@@ -125,9 +127,9 @@ class CancellationToken:
             Whether the token is cancelled.
         """
         woken: SimpleQueue[None] = SimpleQueue()
-        remove = self.add_callback(lambda: woken.put(None))
+        remove = self.add_callback(partial(woken.put, None))
         try:
-            woken.get(timeout=timeout)
+            woken.get(timeout=None if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX))
         except Empty:
             return self.is_cancelled
         finally:
@@ -139,81 +141,74 @@ class CancellationToken:
         import anyio
 
         cancelled = anyio.Event()
-        schedule = loop_scheduler()
-        remove = self.add_callback(lambda: schedule(cancelled.set))
+        remove = self.add_callback(partial(loop_scheduler(), cancelled.set))
         try:
             await cancelled.wait()
         finally:
             remove()
 
-    def _remove(self, key: int) -> None:
-        with self._lock:
-            self._callbacks.pop(key, None)
-            if not self._callbacks:
-                self._detach_from_parent()
+    def _run(self, key: int) -> None:
+        callback, forget = self._callbacks.pop(key, (_nothing, _nothing))
+        forget()
+        try:
+            callback()
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            logger.exception("a cancellation callback raised")
 
-    def _attach_to_parent(self) -> None:
-        # A child is known to its parent only while something waits for it, so that a long-lived token does not
-        # collect the children of all turns.
-        if self._parent is not None and self._detach is None:
-            self._detach = _nothing  # the parent may be cancelled at this very moment, and call back at once
-            self._detach = self._parent.add_callback(self._follow_parent)
-
-    def _detach_from_parent(self) -> None:
-        detach, self._detach = self._detach, None
-        if detach is not None:
-            detach()
-
-    def _follow_parent(self) -> None:
-        self.cancel(self._parent.reason if self._parent is not None else None)
+    def _forget(self, key: int) -> None:
+        _, forget = self._callbacks.pop(key, (_nothing, _nothing))
+        forget()
 
 
 def _nothing() -> None:
     pass
 
 
-def _run_callback(callback: Callable[[], object]) -> None:
-    try:
-        callback()
-    except Exception:
-        logger.exception("a cancellation callback raised")
-
-
 class _Timers:
     """One thread that cancels tokens when their time is over, and ends when none is left."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._changed = threading.Condition()  # re-entrant, for signal handlers
         self._heap: list[tuple[float, int, CancellationToken]] = []
-        self._order = itertools.count()
         self._running = False
 
     def add(self, due: float, token: CancellationToken) -> None:
         with self._changed:
-            heapq.heappush(self._heap, (due, next(self._order), token))
-            if self._running:
-                self._changed.notify()
-            else:
-                self._running = True
+            heapq.heappush(self._heap, (due, next(_keys), token))
+            self._changed.notify()
+            if not self._running:
                 threading.Thread(target=self._run, name="kova-timers", daemon=True).start()
+                self._running = True
+
+    def wake(self) -> None:
+        """Look at the tokens again: one has been cancelled."""
+        with self._changed:
+            self._changed.notify()
 
     def _run(self) -> None:
         while (token := self._next()) is not None:
             token.cancel("the time given to cancel_after is over")
+            del token  # which must not live on while the thread waits for the next
 
     def _next(self) -> CancellationToken | None:
         """The next token that is due, waited for; None when there is none left."""
         with self._changed:
             while self._heap:
-                wait = self._heap[0][0] - time.monotonic()
-                if wait <= 0 or self._heap[0][2].is_cancelled:
+                seconds = self._heap[0][0] - time.monotonic()
+                if seconds <= 0 or self._heap[0][2].is_cancelled:
                     return heapq.heappop(self._heap)[2]
-                self._changed.wait(min(wait, threading.TIMEOUT_MAX))
+                self._changed.wait(min(seconds, threading.TIMEOUT_MAX))
             self._running = False
             return None
 
 
 _timers = _Timers()
+
+
+def _wake_timers() -> None:
+    _timers.wake()
 
 
 def _forget_timers() -> None:

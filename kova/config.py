@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 from attrs import field, frozen
+from attrs.validators import optional
+
+from .messages import JSONObject, copied, copied_if_any, must_be
 
 __all__ = ["InferenceConfig", "ResponseFormat", "RetryConfig"]
 
-
-def _positive(instance: object, attribute: Any, value: float | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0):
-        raise ValueError(f"{attribute.name} must be a positive number, got {value!r}")
+_text = must_be(str)
 
 
-def _not_negative(instance: object, attribute: Any, value: float | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0):
-        raise ValueError(f"{attribute.name} must be a number of at least 0, got {value!r}")
+def _number(least: float, most: float = math.inf, *, whole: bool = False) -> Callable[[Any, Any, Any], None]:
+    """A validator: the field's value is a number within the bounds."""
+    wanted = "an integer" if whole else "a number"
+    bounds = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+
+    def check(instance: object, attribute: Any, value: object) -> None:
+        name = f"{type(instance).__name__}.{attribute.name}"
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
+        if not least <= value <= most:
+            raise ValueError(f"{name} must be {wanted} {bounds}, not {value}")
+
+    return check
 
 
-def _stop_sequences(value: Sequence[str] | None) -> tuple[str, ...] | None:
-    if isinstance(value, str):
-        raise TypeError("stop_sequences must be a sequence of strings, not one string")
-    return None if value is None else tuple(value)
+def _texts(values: Sequence[str] | None) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    texts = tuple(values)
+    if isinstance(values, str) or not all(isinstance(text, str) for text in texts):
+        raise TypeError("InferenceConfig.stop_sequences must be a sequence of str, which one str is not")
+    return texts
 
 
 @frozen
@@ -36,8 +50,8 @@ class ResponseFormat:
         name: A name for it, which some providers show to the model.
     """
 
-    schema: Mapping[str, Any]
-    name: str = "response"
+    schema: JSONObject = field(converter=copied, validator=must_be(dict), hash=False)
+    name: str = field(default="response", validator=_text)
 
 
 @frozen
@@ -57,15 +71,17 @@ class InferenceConfig:
         extra_body: Merged into the request as it is.
     """
 
-    model: str | None = None
-    max_tokens: int | None = field(default=None, validator=_positive)
-    temperature: float | None = field(default=None, validator=_not_negative)
-    top_p: float | None = field(default=None, validator=_not_negative)
-    stop_sequences: Sequence[str] | None = field(default=None, converter=_stop_sequences)
-    response_format: ResponseFormat | None = None
-    tool_choice: str | None = None
-    seed: int | None = None
-    extra_body: Mapping[str, Any] | None = None
+    model: str | None = field(default=None, validator=optional(_text))
+    max_tokens: int | None = field(default=None, validator=optional(_number(1, whole=True)))
+    temperature: float | None = field(default=None, validator=optional(_number(0)))
+    top_p: float | None = field(default=None, validator=optional(_number(0, 1)))
+    stop_sequences: tuple[str, ...] | None = field(default=None, converter=_texts)
+    response_format: ResponseFormat | None = field(default=None, validator=optional(must_be(ResponseFormat)))
+    tool_choice: str | None = field(default=None, validator=optional(_text))
+    seed: int | None = field(default=None, validator=optional(_number(-math.inf, whole=True)))
+    extra_body: JSONObject | None = field(
+        default=None, converter=copied_if_any, validator=optional(must_be(dict)), hash=False
+    )
 
     def replace(self, **changes: Any) -> InferenceConfig:
         """A copy with the given fields changed.
@@ -95,16 +111,16 @@ class RetryConfig:
         initial_backoff: Pause before the first repetition, in seconds.
         max_backoff: Longest pause, in seconds.
         multiplier: Growth of the pause from one repetition to the next.
-        jitter: Share of the pause that is added or taken away at random.
+        jitter: Share of the pause that is added or taken away at random, up to 1.
         max_retry_after: Longest pause that a server may ask for, in seconds; asked for more, the call fails at once.
     """
 
-    max_retries: int = field(default=2, validator=_not_negative)
-    initial_backoff: float = field(default=0.5, validator=_not_negative)
-    max_backoff: float = field(default=10.0, validator=_not_negative)
-    multiplier: float = field(default=2.0, validator=_positive)
-    jitter: float = field(default=0.25, validator=_not_negative)
-    max_retry_after: float = field(default=60.0, validator=_not_negative)
+    max_retries: int = field(default=2, validator=_number(0, whole=True))
+    initial_backoff: float = field(default=0.5, validator=_number(0))
+    max_backoff: float = field(default=10.0, validator=_number(0))
+    multiplier: float = field(default=2.0, validator=_number(1))
+    jitter: float = field(default=0.25, validator=_number(0, 1))
+    max_retry_after: float = field(default=60.0, validator=_number(0))
 
     @classmethod
     def disabled(cls) -> RetryConfig:

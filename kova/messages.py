@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from attrs import field, frozen
+from attrs.validators import optional
 
 __all__ = [
     "ContentBlock",
@@ -43,30 +44,29 @@ class Role(StrEnum):
 # ---- what fields may hold
 
 
-def must_be(*types: type) -> Callable[[Any, Any, Any], None]:
-    """A validator: the field's value is of one of the types."""
-    wanted = " or ".join(["None" if kind is type(None) else kind.__name__ for kind in types])
+def must_be(kind: type) -> Callable[[Any, Any, Any], None]:
+    """A validator: the field's value is of this class."""
 
     def check(instance: object, attribute: Any, value: object) -> None:
-        if not isinstance(value, types):
-            raise TypeError(f"{type(instance).__name__}.{attribute.name} must be {wanted}, not {type(value).__name__}")
+        if not isinstance(value, kind):
+            name, got = f"{type(instance).__name__}.{attribute.name}", type(value).__name__
+            raise TypeError(f"{name} must be {kind.__name__}, not {got}")
 
     return check
 
 
 _text = must_be(str)
-_optional_text = must_be(str, type(None))
-_optional_object = must_be(dict, type(None))
 
 
-def _copied(value: JSONObject) -> JSONObject:
+def copied(value: JSONObject) -> JSONObject:
     """The same as a dict that nobody else holds; what is no mapping is left to the validator."""
     given: object = value
     return dict(value) if isinstance(given, Mapping) else value
 
 
-def _copied_if_any(value: JSONObject | None) -> JSONObject | None:
-    return None if value is None else _copied(value)
+def copied_if_any(value: JSONObject | None) -> JSONObject | None:
+    """The same for a field that may be None."""
+    return None if value is None else copied(value)
 
 
 def _tuple_of(types: tuple[type, ...], values: Iterable[T], rule: str) -> tuple[T, ...]:
@@ -105,8 +105,8 @@ class ImageBlock:
     """
 
     media_type: str = field(validator=_text)
-    data: bytes | None = field(default=None, validator=must_be(bytes, type(None)))
-    url: str | None = field(default=None, validator=_optional_text)
+    data: bytes | None = field(default=None, validator=optional(must_be(bytes)))
+    url: str | None = field(default=None, validator=optional(_text))
 
     def __attrs_post_init__(self) -> None:
         if (self.data is None) == (self.url is None):
@@ -132,11 +132,11 @@ class ToolUseBlock:
 
     id: str = field(validator=_text)
     name: str = field(validator=_text)
-    input: JSONObject = field(converter=_copied, validator=must_be(dict), hash=False)
+    input: JSONObject = field(converter=copied, validator=must_be(dict), hash=False)
     provider_metadata: JSONObject | None = field(
-        default=None, converter=_copied_if_any, validator=_optional_object, hash=False
+        default=None, converter=copied_if_any, validator=optional(must_be(dict)), hash=False
     )
-    invalid_arguments: str | None = field(default=None, validator=_optional_text)
+    invalid_arguments: str | None = field(default=None, validator=optional(_text))
 
 
 def result_content(content: str | Iterable[TextBlock | ImageBlock]) -> str | tuple[TextBlock | ImageBlock, ...]:
@@ -176,9 +176,9 @@ class ThinkingBlock:
     """
 
     thinking: str = field(validator=_text)
-    signature: str | None = field(default=None, validator=_optional_text)
+    signature: str | None = field(default=None, validator=optional(_text))
     provider_metadata: JSONObject | None = field(
-        default=None, converter=_copied_if_any, validator=_optional_object, hash=False
+        default=None, converter=copied_if_any, validator=optional(must_be(dict)), hash=False
     )
 
 

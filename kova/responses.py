@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import Any, TypeAlias
+import html
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeAlias
 
-from attrs import Factory, define, frozen
+from attrs import Factory, astuple, define, field, frozen
 
-from .messages import ContentBlock, ConversationMessage, ImageBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from .messages import (
+    ContentBlock,
+    ConversationMessage,
+    ImageBlock,
+    JSONObject,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    content_blocks,
+)
 
 __all__ = [
     "AgentEvent",
@@ -31,7 +41,7 @@ __all__ = [
 ]
 
 
-class StopReason(str, Enum):
+class StopReason(StrEnum):
     """Why a model stopped, the same for every provider."""
 
     END_TURN = "end_turn"
@@ -66,29 +76,19 @@ class UsageStats:
 
     def __attrs_post_init__(self) -> None:
         if self.total_tokens is None:
-            parts = (self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_creation_tokens)
-            known = [part for part in parts if part is not None]
-            if known:
-                object.__setattr__(self, "total_tokens", sum(known))
+            total = _sum_of_known((self.prompt_tokens, self.output_tokens))
+            object.__setattr__(self, "total_tokens", total)
 
     @property
     def prompt_tokens(self) -> int | None:
         """The whole prompt, cache reads and writes included."""
-        known = (self.input_tokens, self.cache_read_tokens, self.cache_creation_tokens)
-        return _sum_of_known(known)
+        return _sum_of_known((self.input_tokens, self.cache_read_tokens, self.cache_creation_tokens))
 
     def __add__(self, other: UsageStats) -> UsageStats:
         """The sum, field by field; unknown and known make known."""
         if not isinstance(other, UsageStats):
             return NotImplemented
-        return UsageStats(
-            _sum_of_known((self.input_tokens, other.input_tokens)),
-            _sum_of_known((self.output_tokens, other.output_tokens)),
-            _sum_of_known((self.total_tokens, other.total_tokens)),
-            _sum_of_known((self.thinking_tokens, other.thinking_tokens)),
-            _sum_of_known((self.cache_read_tokens, other.cache_read_tokens)),
-            _sum_of_known((self.cache_creation_tokens, other.cache_creation_tokens)),
-        )
+        return UsageStats(*map(_sum_of_known, zip(astuple(self), astuple(other), strict=True)))
 
 
 def _sum_of_known(parts: Sequence[int | None]) -> int | None:
@@ -139,13 +139,13 @@ class ToolUseDelta:
     id: str
     name: str
     input_delta: str = ""
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: JSONObject | None = None
     index: int = 0
 
 
 @define
 class UsageEvent:
-    """Usage of the call as known so far; the last one counts.
+    """Usage of the call as known so far; what a later event says replaces it.
 
     Attributes:
         usage: The tokens.
@@ -185,7 +185,7 @@ class ToolCallStarted:
 
     id: str
     name: str
-    input: Mapping[str, Any]
+    input: JSONObject
 
 
 @define
@@ -227,7 +227,7 @@ class ModelResponse:
     """The answer to one provider call.
 
     Attributes:
-        content: Its blocks in the order in which the model gave them.
+        content: Its blocks in the order in which the model gave them; a string stands for one text block.
         stop_reason: Why the model stopped.
         raw_stop_reason: Why, in the provider's words.
         usage: Tokens spent.
@@ -236,7 +236,7 @@ class ModelResponse:
         request_id: The provider's id of the request.
     """
 
-    content: tuple[ContentBlock, ...] = ()
+    content: tuple[ContentBlock, ...] = field(default=(), converter=content_blocks)
     stop_reason: StopReason = StopReason.END_TURN
     raw_stop_reason: str | None = None
     usage: UsageStats = UsageStats()
@@ -281,6 +281,13 @@ class AgentResponse:
     thinking: str | None = None
     model: str | None = None
 
+    def _repr_html_(self) -> str:
+        return f'<div style="white-space: pre-wrap">{html.escape(self.text)}</div>'
+
+    def _repr_markdown_(self) -> str:
+        # No HTML, and no images: they would be fetched from addresses that the model has written.
+        return self.text.replace("<", "&lt;").replace("![", "&#33;[")
+
 
 @frozen
 class Partial:
@@ -311,4 +318,4 @@ class ModelInfo:
     id: str
     created: int | None = None
     owned_by: str | None = None
-    raw: Mapping[str, Any] = Factory(dict)
+    raw: JSONObject = Factory(dict)

@@ -139,7 +139,7 @@ class Tool(ABC):
     errors: ToolErrors | None = None
 
     @abstractmethod
-    def execute(self, arguments: JSONObject, context: ToolContext) -> object:
+    def execute(self, arguments: dict[str, Any], context: ToolContext) -> object:
         """Answer a call; plain or `async def`.
 
         Args:

@@ -104,6 +104,10 @@ class ModelServer:
         for answer in answers:
             self._answers.put(answer)
 
+    def forget(self) -> None:
+        """Drop what was to be played."""
+        self._answers = queue.SimpleQueue()
+
     def always(self, answer: Answer) -> None:
         """Answer every request for which nothing was played like this."""
         self._default = answer

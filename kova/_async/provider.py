@@ -170,7 +170,7 @@ class AsyncHTTPProvider(Generic[C]):
             TimeoutError: The answer took longer than the provider's `timeout`.
         """
         with self._request_limit():
-            request = self._format.build_models_request(self._config, await self._api_key())
+            request = self._format.build_models_request(await self._settings(), await self._api_key())
             body = await read_body(await self._open(request))
         return self._format.parse_models(body)
 
@@ -199,8 +199,12 @@ class AsyncHTTPProvider(Generic[C]):
         *,
         stream: bool,
     ) -> WireRequest:
-        key = await self._api_key()
-        return self._format.build_request(self._config, key, messages, tools, config, stream=stream)
+        settings, key = await self._settings(), await self._api_key()
+        return self._format.build_request(settings, key, messages, tools, config, stream=stream)
+
+    async def _settings(self) -> C:
+        """The settings of a request that is about to be made."""
+        return self._config
 
     async def _api_key(self) -> str | None:
         key = self._config.api_key

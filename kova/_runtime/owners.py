@@ -2,49 +2,72 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable
-from typing import Generic, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
+
+__all__ = ["PerOwner"]
 
 T = TypeVar("T")
 
 
 class PerOwner(Generic[T]):
-    """Makes an object when its owner first asks, keeps it while the owner lives, and drops it with the owner.
+    """Makes an object when its owner first asks, and keeps it while the owner lives.
+
+    Thread-safe, since loops live in different threads. A forked child begins without any object: those of its parent
+    are the parent's to use and to drop.
 
     Args:
         make: Makes the object.
-        drop: Frees what it holds, without any I/O that needs the owner; called for objects of closed loops.
+        drop: Frees what it holds, without any I/O that needs the owner; called by `clear`, and for objects of loops
+            that are closed. What belonged to a loop that has been collected is left to the collector.
     """
 
     def __init__(self, make: Callable[[], T], drop: Callable[[T], None]) -> None:
         self._make = make
         self._drop = drop
-        self._lock = threading.Lock()  # loops live in different threads, also in the async twin
+        # Used without a lock, which a fork could copy while it is held.
         self._objects: WeakKeyDictionary[object, T] = WeakKeyDictionary()
+        _all.add(self)
 
     def get(self, owner: object) -> T:
         """The owner's object."""
         found = self._objects.get(owner)
         if found is None:
-            with self._lock:
-                found = self._objects.get(owner)
-                if found is None:
-                    self._drop_closed()
-                    found = self._objects[owner] = self._make()
+            self._drop_closed()
+            made = self._make()
+            found = self._objects.setdefault(owner, made)
+            if found is not made:
+                self._drop(made)  # another thread was quicker
         return found
 
     def clear(self) -> None:
         """Drop the objects of all owners."""
-        with self._lock:
-            objects = list(self._objects.values())
-            self._objects.clear()
-        for item in objects:
+        while True:
+            try:
+                _, item = self._objects.popitem()
+            except KeyError:
+                return
             self._drop(item)
 
     def _drop_closed(self) -> None:
-        for owner in list(self._objects):
-            is_closed = getattr(owner, "is_closed", None)  # an asyncio loop that is over, but not yet collected
+        for reference in self._objects.keyrefs():
+            owner = reference()
+            is_closed = getattr(owner, "is_closed", None)  # of an asyncio loop that is over, but not yet collected
             if is_closed is not None and is_closed():
-                self._drop(self._objects.pop(owner))
+                item = self._objects.pop(owner, None)
+                if item is not None:
+                    self._drop(item)
+
+
+_all: WeakSet[PerOwner[Any]] = WeakSet()
+
+
+def _forget_objects() -> None:
+    for each in _all:
+        each._objects = WeakKeyDictionary()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_objects)

@@ -24,21 +24,19 @@ _numbers = itertools.count(1)
 def start(work: Work) -> None:
     """Run `work`, which must not raise, in another thread."""
     try:
-        inbox = _idle.pop()
+        _idle.pop().put(work)
     except IndexError:
-        name = f"kova-worker-{next(_numbers)}"
-        threading.Thread(target=_serve, args=(work,), name=name, daemon=True).start()
-    else:
+        inbox: SimpleQueue[Work] = SimpleQueue()
         inbox.put(work)
+        name = f"kova-worker-{next(_numbers)}"
+        threading.Thread(target=_serve, args=(inbox,), name=name, daemon=True).start()
 
 
-def _serve(work: Work | None) -> None:
-    inbox: SimpleQueue[Work] = SimpleQueue()
-    while work is not None:
+def _serve(inbox: SimpleQueue[Work]) -> None:
+    while (work := _next(inbox)) is not None:
         work()
-        work = None  # what it refers to must not live on while this thread waits
+        del work  # what it refers to must not live on while this thread waits
         _idle.append(inbox)
-        work = _next(inbox)
 
 
 def _next(inbox: SimpleQueue[Work]) -> Work | None:
