@@ -75,7 +75,8 @@ if TYPE_CHECKING:
         UsageEvent,
         UsageStats,
     )
-    from .tools import Tool, ToolContext, ToolDefinition, ToolError, ToolRegistry, ToolResult, tool
+    from .tool_registry import ToolRegistry
+    from .tools import FunctionTool, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, tool
 
 _HOMES = {
     "_async.agent": ["AsyncAgent"],
@@ -142,7 +143,8 @@ _HOMES = {
         "UsageEvent",
         "UsageStats",
     ],
-    "tools": ["Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolResult", "tool"],
+    "tool_registry": ["ToolRegistry"],
+    "tools": ["FunctionTool", "Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolResult", "tool"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -162,6 +164,7 @@ __all__ = [
     "ContentDelta",
     "ContextBudgetExceededError",
     "ConversationMessage",
+    "FunctionTool",
     "ImageBlock",
     "InferenceConfig",
     "KovaError",

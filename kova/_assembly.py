@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _json
+from ._usage import merge_usage
 from .errors import StreamError
 from .messages import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from .responses import (
@@ -22,7 +23,7 @@ from .responses import (
     UsageStats,
 )
 
-__all__ = ["MADE_UP_ID", "Assembler", "merge_usage", "parse_arguments", "random_id"]
+__all__ = ["MADE_UP_ID", "Assembler", "parse_arguments", "random_id"]
 
 MADE_UP_ID = "made_up_id"
 """Key in a tool call's `provider_metadata`: the provider gave no usable id, and kova made this one.
@@ -205,34 +206,6 @@ def _decoded(text: str) -> object:
     except ValueError:
         return None
     return {} if value is None else value
-
-
-def merge_usage(known: UsageStats, latest: UsageStats) -> UsageStats:
-    """The latest usage, with what only earlier reports knew: counts are cumulative, and null does not erase."""
-    before, after = _parts(known), _parts(latest)
-    merged = tuple([old if new is None else new for old, new in zip(before, after, strict=True)])
-    if merged == before and (latest.total_tokens is None or merged != after):
-        return known
-    if merged == after:
-        return latest
-    input_tokens, output_tokens, thinking_tokens, cache_read_tokens, cache_creation_tokens = merged
-    return UsageStats(
-        input_tokens,
-        output_tokens,
-        thinking_tokens=thinking_tokens,
-        cache_read_tokens=cache_read_tokens,
-        cache_creation_tokens=cache_creation_tokens,
-    )
-
-
-def _parts(usage: UsageStats) -> tuple[int | None, ...]:
-    return (
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.thinking_tokens,
-        usage.cache_read_tokens,
-        usage.cache_creation_tokens,
-    )
 
 
 def _stop_reason(said: StopReason | None, *, has_calls: bool, was_cut: bool) -> StopReason:

@@ -1,21 +1,18 @@
 """Tools: what a model may call.
 
-A plain or async function becomes a tool by the decorator `@tool`; its name, description and parameters are read from
-the function, its type hints and its docstring. Other tools are subclasses of `Tool`. A `ToolRegistry` holds tools that
-several agents share. How calls are run (concurrency, timeouts, errors) is the agent's business, not of this module.
+A plain or async function becomes a tool by the decorator `@tool`; what the model is told is read from its signature and
+docstring. Other tools are subclasses of `Tool`. How calls are run (concurrency, timeouts, errors) is decided elsewhere.
 """
 
 from __future__ import annotations
 
-import builtins
 import functools
 import inspect
 import sys
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from attrs import field, frozen
 
@@ -25,16 +22,18 @@ from .cancellation import CancellationToken
 from .errors import BuildError, ToolExecutionError
 from .messages import ImageBlock, JSONObject, TextBlock
 
+if TYPE_CHECKING:
+    import os
+    import subprocess
+
 __all__ = [
     "FunctionTool",
     "Tool",
     "ToolContext",
     "ToolDefinition",
     "ToolError",
-    "ToolRegistry",
     "ToolResult",
     "as_tool",
-    "merge_tools",
     "normalize_result",
     "tool",
 ]
@@ -42,7 +41,6 @@ __all__ = [
 P = ParamSpec("P")
 R = TypeVar("R")
 ToolErrors: TypeAlias = Literal["raise", "report"]
-
 RESULT_BLOCKS = (TextBlock, ImageBlock)
 NO_PARAMETERS: JSONObject = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 
@@ -109,11 +107,60 @@ class ToolContext:
         """Seconds until the call's deadline, never less than 0; None where there is no deadline."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
+    def run_process(
+        self,
+        argv: Sequence[str],
+        *,
+        input: str | bytes | None = None,
+        timeout: float | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a process to its end, from a plain tool.
+
+        When the turn ends first, the process is killed, and so is whatever it has started in its process group.
+
+        Args:
+            argv: The program and its arguments; there is no shell.
+            input: What it reads from its standard input.
+            timeout: Seconds that it may take.
+            cwd: The folder in which it runs.
+            env: Its environment, in place of this process's.
+
+        Returns:
+            The finished process: `returncode`, and `stdout` and `stderr` as text.
+
+        Raises:
+            ToolError: It took longer than `timeout`; the model is told.
+            OSError: It could not be started.
+            TurnCancelledError: The turn ended first.
+        """
+        from ._runtime.processes import TimeoutExpired, run_process
+
+        try:
+            return run_process(argv, stop=self.cancel, input=input, timeout=timeout, cwd=cwd, env=env)
+        except TimeoutExpired as error:
+            raise ToolError(f"{argv[0]} took longer than {timeout:g} s") from error
+
+    async def run_process_async(
+        self,
+        argv: Sequence[str],
+        *,
+        input: str | bytes | None = None,
+        timeout: float | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a process to its end, from an async tool; the same as `run_process`, awaited."""
+        from ._runtime import aio
+
+        run = functools.partial(self.run_process, argv, input=input, timeout=timeout, cwd=cwd, env=env)
+        finished: subprocess.CompletedProcess[str] = await aio.call(run, stop=self.cancel)
+        return finished
+
 
 class Tool(ABC):
-    """The base of all tools: attributes that describe it, and `execute`.
-
-    The attributes may be class attributes or be set in `__init__`:
+    """The base of all tools: attributes that describe it, on the class or set in `__init__`, and `execute`.
 
         class Search(kova.Tool):
             name = "search"
@@ -128,8 +175,7 @@ class Tool(ABC):
         description: What it does and when to use it.
         parameters: JSON schema of its arguments, an object. `execute` must check them: models do not always keep to it.
         timeout: Seconds that a call may take; None for no limit of its own.
-        errors: Whether exceptions end the turn ("raise") or go back to the model ("report"); None leaves it to the
-            agent. A `ToolError` always goes back to the model.
+        errors: Whether exceptions end the turn ("raise") or go to the model ("report"); None leaves it to the agent.
     """
 
     name: str
@@ -171,6 +217,8 @@ class Tool(ABC):
 
 class FunctionTool(Tool, Generic[P, R]):
     """A function as a tool, made by `@tool`, whose options it takes. Calling it calls the function.
+
+    `local_names` is where hints that are text are looked up, beside the function's module.
 
     Attributes:
         fn: A plain or async function, a bound method, a partial or an object with `__call__`.
@@ -222,8 +270,7 @@ class FunctionTool(Tool, Generic[P, R]):
 
     def execute(self, arguments: JSONObject, context: ToolContext) -> object:
         """Call the function; an async one's result must be awaited."""
-        function: Callable[..., object] = self.fn
-        return function(**self.bind(arguments, context))
+        return cast("Callable[..., object]", self.fn)(**self.bind(arguments, context))
 
 
 @overload
@@ -310,15 +357,17 @@ def _check(candidate: Tool) -> None:
 def normalize_result(tool_name: str, value: object) -> ToolResult:
     """What a tool returned, as a result for the model.
 
-    Text and content blocks stay what they are, anything else is written as JSON. None is `null`: providers refuse
-    empty results, and only the tool knows whether None means "done" or "nothing found".
+    Text and content blocks stay what they are, anything else is written as JSON. None is `null`: an empty result is
+    refused by some providers, and only the tool knows whether None means "done" or "nothing found".
 
     Raises:
         ToolExecutionError: JSON has no form for the value.
     """
     if isinstance(value, ToolResult):
         return value
-    blocks = value if isinstance(value, (list, tuple)) else (value,)
+    if type(value) is str:
+        return ToolResult(value)
+    blocks: Sequence[Any] = value if isinstance(value, (list, tuple)) else [value]
     if blocks and all(isinstance(block, RESULT_BLOCKS) for block in blocks):
         return ToolResult(blocks)
     from ._schema.jsonable import to_jsonable
@@ -327,74 +376,5 @@ def normalize_result(tool_name: str, value: object) -> ToolResult:
         plain = to_jsonable(value)
         return ToolResult(plain if isinstance(plain, str) else _json.dumps(plain).decode())
     except (TypeError, ValueError) as error:
-        message = f"{type(error).__name__}: its result cannot be written as JSON: {error}"
-        raise ToolExecutionError(tool_name, message) from error
-
-
-class ToolRegistry:
-    """Tools by name, shared by the agents that are given it; later registrations are seen at their next turn.
-
-    Thread-safe.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._tools: dict[str, Tool] = {}
-        self._definitions: tuple[ToolDefinition, ...] | None = None
-
-    def register(self, tool: Tool | Callable[..., object]) -> None:
-        """Add a tool, or replace the one of the same name.
-
-        Raises:
-            BuildError: It is not a tool, or a schema for it cannot be made.
-        """
-        added = as_tool(tool)
-        _ = added.definition  # what is wrong with it shows here, not in a turn
-        with self._lock:
-            self._tools[added.name] = added
-            self._definitions = None
-
-    def get(self, name: str) -> Tool | None:
-        """The tool of that name; None where there is none."""
-        with self._lock:
-            return self._tools.get(name)
-
-    def list(self) -> builtins.list[Tool]:
-        """All tools, in the order of their registration."""
-        with self._lock:
-            return [*self._tools.values()]
-
-    def tool_definitions(self) -> tuple[ToolDefinition, ...]:
-        """What providers are given; the same object until the next registration."""
-        with self._lock:
-            if self._definitions is None:
-                self._definitions = tuple(tool.definition for tool in self._tools.values())
-            return self._definitions
-
-    def copy(self) -> ToolRegistry:
-        """A registry with the same tools that shares nothing with this one."""
-        copied = ToolRegistry()
-        copied._tools = {tool.name: tool for tool in self.list()}
-        return copied
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._tools
-
-
-def merge_tools(tools: Iterable[Tool | Callable[..., object]], registry: ToolRegistry | None = None) -> dict[str, Tool]:
-    """The tools of a turn by name: those of the registry, and over them the agent's own.
-
-    Raises:
-        BuildError: Two of the agent's own tools have one name; the message names where both come from.
-    """
-    own: dict[str, Tool] = {}
-    for candidate in tools:
-        added = as_tool(candidate)
-        if added.name in own:
-            raise BuildError(f"two tools are named {added.name!r}: {own[added.name].origin}, and {added.origin}")
-        own[added.name] = added
-    shared = {} if registry is None else {tool.name: tool for tool in registry.list()}
-    return shared | own
+        reason = f"{type(error).__name__}: its result cannot be written as JSON: {error}"
+        raise ToolExecutionError(tool_name, reason) from error

@@ -20,7 +20,9 @@ from kova.messages import (
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 words = st.text("abcXYZ019_-", min_size=1, max_size=12)
 
-json_scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | texts
+json_scalars = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | texts
+)
 json_values = st.recursive(
     json_scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=8
 )
@@ -82,10 +84,39 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "text": draw(texts),
         "reasoning": draw(texts),
-        "calls": [{"id": f"call_{index}", "name": name, "arguments": given} for index, (name, given) in enumerate(calls)],
+        "calls": [
+            {"id": f"call_{index}", "name": name, "arguments": given} for index, (name, given) in enumerate(calls)
+        ],
         "finish_reason": draw(st.sampled_from(["stop", "length", "tool_calls", "content_filter", "eos", "odd"])),
         "usage": draw(st.none() | st.fixed_dictionaries({"prompt_tokens": _COUNTS, "completion_tokens": _COUNTS})),
     }
 
 
 _COUNTS = st.integers(0, 10_000)
+
+
+# ---- messages of any content at all, as their JSON form must bear it: lone halves of surrogate pairs, large numbers
+
+any_texts = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=20).map(
+    lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # two halves are a character
+)
+any_json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers(-(10**400), 10**400) | json_scalars | any_texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(any_texts, inner, max_size=3),
+    max_leaves=8,
+)
+any_json_objects = st.dictionaries(any_texts, any_json_values, max_size=3)
+
+_any_text_blocks = st.builds(TextBlock, any_texts)
+_any_image_blocks = st.builds(ImageBlock, any_texts, st.binary()) | st.builds(ImageBlock, any_texts, url=any_texts)
+any_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
+    _any_text_blocks,
+    _any_image_blocks,
+    st.builds(
+        ToolUseBlock, any_texts, any_texts, any_json_objects, st.none() | any_json_objects, st.none() | any_texts
+    ),
+    st.builds(ToolResultBlock, any_texts, any_texts | st.lists(_any_text_blocks | _any_image_blocks), st.booleans()),
+    st.builds(ThinkingBlock, any_texts, st.none() | any_texts, st.none() | any_json_objects),
+)
+any_messages = st.builds(ConversationMessage, st.sampled_from(Role), st.lists(any_blocks, max_size=4))
+any_histories = st.lists(any_messages, max_size=4)

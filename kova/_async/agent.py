@@ -14,7 +14,8 @@ from ..config import InferenceConfig
 from ..errors import BuildError, KovaError
 from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse
-from ..tools import Tool, ToolDefinition, ToolRegistry, as_tool, merge_tools
+from ..tool_registry import ToolRegistry, merge_tools
+from ..tools import Tool, ToolDefinition, as_tool
 from .agent_stream import AsyncAgentStream
 from .model_call import complete, open_stream
 from .provider import AsyncLLMProvider
@@ -86,7 +87,9 @@ class AsyncAgent:
         return self._name
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._provider!r}, name={self._name!r}, tools={list(self._current_tools()[0])!r})"
+        return (
+            f"{type(self).__name__}({self._provider!r}, name={self._name!r}, tools={list(self._current_tools()[0])!r})"
+        )
 
     async def run(
         self,

@@ -28,7 +28,7 @@ LONGEST_TEXT = 300  # characters of a body that is no JSON
 def json_body(body: bytes) -> Any:
     """The body's JSON value; None where it is no JSON."""
     try:
-        return _json.loads(body)
+        return _json.loads(body.removeprefix(b"\xef\xbb\xbf"))
     except ValueError:
         return None
 

@@ -51,10 +51,15 @@ def is_strict_schema(schema: Mapping[str, Any]) -> bool:
 def _is_strict(schema: Any) -> bool:
     if not isinstance(schema, Mapping) or not schema.keys() <= _STRICT_KEYWORDS:
         return False
-    properties = schema.get("properties", {})
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    definitions, options = schema.get("$defs", {}), schema.get("anyOf", [])
+    if not (isinstance(properties, Mapping) and isinstance(definitions, Mapping) and isinstance(options, list)):
+        return False
     if schema.get("type") == "object" and (
-        schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties)
+        schema.get("additionalProperties") is not False
+        or not isinstance(required, list)
+        or sorted(map(str, required)) != sorted(properties)
     ):
         return False
-    inner = [*properties.values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ())]
+    inner = [*properties.values(), *definitions.values(), *options]
     return all(map(_is_strict, [*inner, *([schema["items"]] if "items" in schema else [])]))

@@ -323,8 +323,10 @@ class TaskGroup:
             self._token.cancel()
             self._join_for(GRACE)
             raise
-        if error is not None and not isinstance(error, Cancelled):
+        if isinstance(error, Exception):
             self._errors.insert(0, error)
+        elif error is not None:
+            return  # the block was cancelled or interrupted: that goes on as it is
         if self._errors:
             raise BaseExceptionGroup("errors in a task group", self._errors) from None
         if error is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from .. import _json
 from .errors import SchemaError
@@ -21,15 +21,13 @@ from .shapes import (
     NamedAlias,
     Object,
     OneOf,
+    PydanticModel,
     Scalar,
     Shape,
     Text,
     described,
     shape_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["JSONSchema", "SchemaWriter"]
 
@@ -42,13 +40,6 @@ _SCALAR_TYPES: dict[type, str] = {
     bool: "boolean",
     types.NoneType: "null",
 }
-
-
-class PydanticModel(Protocol):
-    """What is used of a pydantic model, so that pydantic need not be imported."""
-
-    @classmethod
-    def model_json_schema(cls, *, ref_template: str) -> JSONSchema: ...
 
 
 class SchemaWriter:
@@ -162,11 +153,10 @@ class SchemaWriter:
         self.definitions[name] = schema
         return {"$ref": f"#/$defs/{name}"}
 
-    def _model_schema(self, cls: type) -> JSONSchema:
+    def _model_schema(self, cls: type[PydanticModel]) -> JSONSchema:
         name = self._names.setdefault(cls, self._free_name(cls.__name__))
-        model = cast("PydanticModel", cls)
         try:
-            schema = model.model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
+            schema = cls.model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
         except Exception as error:
             raise SchemaError(f"pydantic makes no JSON schema of {cls.__name__}: {error}") from error
         for inner_name, definition in schema.pop("$defs", {}).items():

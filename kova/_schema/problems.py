@@ -71,16 +71,13 @@ def _problems_of_parts(error: ExceptionGroup[Exception], path: Path) -> Iterator
         if isinstance(part, ForbiddenExtraKeysError):
             yield from (((*path, key), "unexpected") for key in sorted(part.extra_fields))
             continue
-        for note in getattr(part, "__notes__", ()):
-            if isinstance(note, AttributeValidationNote):
-                if isinstance(part, KeyError):
-                    yield (*path, note.name), "missing"
-                else:
-                    yield from _problems(part, (*path, note.name))
-                break
-            if isinstance(note, IterableValidationNote):
-                yield from _problems(part, (*path, note.index))
-                break
+        notes = getattr(part, "__notes__", ())
+        name = next((note.name for note in notes if isinstance(note, AttributeValidationNote)), None)
+        index = next((note.index for note in notes if isinstance(note, IterableValidationNote)), None)
+        if name is not None and isinstance(part, KeyError):
+            yield (*path, name), "missing"
+        else:
+            yield from _problems(part, (*path, *(step for step in (name, index) if step is not None)))
 
 
 def _alternatives(error: NoAlternativeFits) -> str:

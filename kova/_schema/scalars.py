@@ -35,8 +35,8 @@ class Mismatch(ValueError):
         return f"expected {self.expected}, got {_describe(self.value)}"
 
 
-def scalar_hook(shape: Shape, *, exact: bool) -> Hook | None:
-    """The hook for a shape without parts; None for another."""
+def scalar_hook(shape: Anything | Scalar | Text | Choice, *, exact: bool) -> Hook:
+    """The hook for a shape without parts."""
     match shape:
         case Anything():
             return _copy
@@ -46,14 +46,16 @@ def scalar_hook(shape: Shape, *, exact: bool) -> Hook | None:
             return _text_hook(shape)
         case Choice():
             return _choice_hook(shape, exact=exact)
-    return None
 
 
 def key_hook(shape: Shape) -> Hook:
     """The hook for the keys of an object, which are strings whatever they stand for."""
-    if shape == Scalar(int):
-        return _integer_key
-    return scalar_hook(shape, exact=True) or _string
+    match shape:
+        case Scalar(type=scalar_type) if scalar_type is int:
+            return _integer_key
+        case Text() | Choice():
+            return scalar_hook(shape, exact=True)
+    return _string
 
 
 def _copy(value: object) -> object:

@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias, Union, cast, get_args, get_origin
 
 from .errors import SchemaError
 
@@ -25,6 +25,7 @@ __all__ = [
     "NamedAlias",
     "Object",
     "OneOf",
+    "PydanticModel",
     "Scalar",
     "Shape",
     "Text",
@@ -95,7 +96,17 @@ class Object(NamedTuple):
 class Model(NamedTuple):
     """A pydantic model."""
 
-    cls: type
+    cls: type[PydanticModel]
+
+
+class PydanticModel(Protocol):
+    """What is used of a pydantic model, so that pydantic need not be imported."""
+
+    @classmethod
+    def model_json_schema(cls, *, ref_template: str) -> dict[str, Any]: ...
+
+    @classmethod
+    def model_validate_json(cls, json_data: bytes, *, strict: bool) -> object: ...
 
 
 class NamedAlias(NamedTuple):
@@ -243,7 +254,7 @@ def _class_shape(hint: object) -> Object | Model | None:
     if not isinstance(hint, type) or get_args(hint):
         return None
     if callable(getattr(hint, "model_json_schema", None)) and callable(getattr(hint, "model_validate_json", None)):
-        return Model(hint)
+        return Model(cast("type[PydanticModel]", hint))
     if typing.is_typeddict(hint) or hasattr(hint, "__attrs_attrs__") or hasattr(hint, "__dataclass_fields__"):
         return Object(hint)
     return None

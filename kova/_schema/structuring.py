@@ -11,13 +11,28 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NotRequired, Protocol, cast
+from typing import TYPE_CHECKING, Any, NotRequired, cast
 
 from .. import _json
 from .fields import Field
 from .problems import Refused, best_failure, error_text
 from .scalars import Hook, Mismatch, key_hook, scalar_hook
-from .shapes import Array, FixedArray, Map, Model, NamedAlias, Object, OneOf, Scalar, Shape, shape_of, type_name
+from .shapes import (
+    Anything,
+    Array,
+    Choice,
+    FixedArray,
+    Map,
+    Model,
+    NamedAlias,
+    Object,
+    OneOf,
+    PydanticModel,
+    Scalar,
+    Text,
+    shape_of,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -41,10 +56,9 @@ class Structurer:
     def hook(self, hint: object) -> Hook:
         """The hook for a hint of which a schema could be made."""
         shape = shape_of(hint)
-        return scalar_hook(shape, exact=self._exact) or self._compound_hook(shape)
-
-    def _compound_hook(self, shape: Shape) -> Hook:
         match shape:
+            case Anything() | Scalar() | Text() | Choice():
+                return scalar_hook(shape, exact=self._exact)
             case OneOf(members=members):
                 return self._union_hook(members)
             case Array(collection=collection, item=item):
@@ -52,15 +66,13 @@ class Structurer:
             case FixedArray(items=items):
                 return self._fixed_array_hook(items)
             case Map(key=key, value=value):
-                key_item = Item(key_hook(shape_of(key)))
-                return _checked(dict, "an object", _walker(types.GenericAlias(dict, (key_item, self._item(value)))))
+                return self._map_hook(key, value)
             case NamedAlias(alias=alias):
                 return self._late(alias, lambda: self.hook(shape.target))
             case Object(cls=cls):
                 return self._late(cls, lambda: self._object_hook(cls))
             case Model(cls=cls):
                 return _model_hook(cls)
-        raise AssertionError(f"{shape} is a scalar")
 
     def _item(self, hint: object) -> Item:
         return Item(self.hook(hint))
@@ -112,6 +124,10 @@ class Structurer:
             return walk(value)
 
         return structure
+
+    def _map_hook(self, key: object, value: object) -> Hook:
+        arguments = (Item(key_hook(shape_of(key))), self._item(value))
+        return _checked(dict, "an object", _walker(types.GenericAlias(dict, arguments)))
 
     def _object_hook(self, cls: type) -> Hook:
         keys = {
@@ -169,21 +185,14 @@ def _checked(json_type: type, expected: str, walk: Hook) -> Hook:
     return structure
 
 
-class _PydanticModel(Protocol):
-    @classmethod
-    def model_validate_json(cls, json_data: bytes, *, strict: bool) -> object: ...
-
-
-def _model_hook(cls: type) -> Hook:
-    model = cast("_PydanticModel", cls)
-
+def _model_hook(cls: type[PydanticModel]) -> Hook:
     def structure(value: object) -> object:
         try:
-            return model.model_validate_json(_json.dumps(value), strict=True)
+            return cls.model_validate_json(_json.dumps(value), strict=True)
         except Exception as error:
-            errors = getattr(error, "errors", None)
-            if not callable(errors):
+            list_problems: Callable[[], list[dict[str, Any]]] | None = getattr(error, "errors", None)
+            if list_problems is None:
                 raise Refused([((), error_text(error))]) from error
-            raise Refused([(problem["loc"], problem["msg"]) for problem in errors()]) from error
+            raise Refused([(problem["loc"], problem["msg"]) for problem in list_problems()]) from error
 
     return structure

@@ -17,7 +17,8 @@ from ..config import InferenceConfig
 from ..errors import BuildError, KovaError
 from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse
-from ..tools import Tool, ToolDefinition, ToolRegistry, as_tool, merge_tools
+from ..tool_registry import ToolRegistry, merge_tools
+from ..tools import Tool, ToolDefinition, as_tool
 from .agent_stream import AgentStream
 from .model_call import complete, open_stream
 from .provider import LLMProvider

@@ -173,7 +173,7 @@ class HTTPProvider(Generic[C]):
             TimeoutError: The answer took longer than the provider's `timeout`.
         """
         with self._request_limit():
-            request = self._format.build_models_request(self._config, self._api_key())
+            request = self._format.build_models_request(self._settings(), self._api_key())
             body = read_body(self._open(request))
         return self._format.parse_models(body)
 
@@ -202,8 +202,12 @@ class HTTPProvider(Generic[C]):
         *,
         stream: bool,
     ) -> WireRequest:
-        key = self._api_key()
-        return self._format.build_request(self._config, key, messages, tools, config, stream=stream)
+        settings, key = self._settings(), self._api_key()
+        return self._format.build_request(settings, key, messages, tools, config, stream=stream)
+
+    def _settings(self) -> C:
+        """The settings of a request that is about to be made."""
+        return self._config
 
     def _api_key(self) -> str | None:
         key = self._config.api_key

@@ -55,15 +55,17 @@ def test_one_connection_serves_many_calls(server: ModelServer) -> None:
 
 def test_a_connection_that_the_server_closed_while_idle_is_replaced(server: ModelServer) -> None:
     """R4: it does not count as an attempt."""
-    hello = play.text("Hello")
+    hello, closed = play.text("Hello"), threading.Event()
 
     def answer_and_close(exchange: Exchange) -> None:
         hello(exchange)
         exchange.connection.shutdown(socket.SHUT_RDWR)
+        closed.set()
 
     server.play(answer_and_close, play.text("Hello again"))
     with provider(server) as model:
         model.chat_completion(HI)
+        assert closed.wait(5)
         assert (model.chat_completion(HI)).text == "Hello again"
     assert server.connections == 2
 

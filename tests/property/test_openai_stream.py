@@ -20,7 +20,12 @@ from tests.cases import run_cases as runner
 from tests.strategies import answers, json_values, pieces, texts
 
 REQUEST = build_request(
-    OpenAIProviderConfig("m", base_url="http://localhost"), None, [user_message("Hi")], (), InferenceConfig(), stream=True
+    OpenAIProviderConfig("m", base_url="http://localhost"),
+    None,
+    [user_message("Hi")],
+    (),
+    InferenceConfig(),
+    stream=True,
 )
 
 
@@ -150,7 +155,18 @@ def test_a_stream_in_place_of_a_complete_answer_is_understood(answer, data):
 
 NAMES = st.sampled_from(
     ["choices", "delta", "message", "content", "tool_calls", "function", "arguments", "name", "id", "index", "usage"]
-    + ["finish_reason", "error", "code", "type", "metadata", "raw", "reasoning_details", "text", "prompt_tokens", "model"]
+    + [
+        "finish_reason",
+        "error",
+        "code",
+        "type",
+        "metadata",
+        "raw",
+        "reasoning_details",
+        "text",
+        "prompt_tokens",
+        "model",
+    ]
 )
 odd_values = st.recursive(
     json_values | st.sampled_from([0, "add", "stop", "{}", '{"a":', -1, "error"]),
@@ -166,7 +182,7 @@ odd_chunks = st.dictionaries(NAMES, odd_values, max_size=4) | st.builds(
 
 @given(st.lists(odd_chunks, max_size=4))
 def test_chunks_of_any_shape_give_an_answer_or_one_of_kovas_errors(chunks):
-    play([b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"])
+    play([*[b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks], b"data: [DONE]\n\n"])
 
 
 @given(odd_values)
@@ -192,14 +208,13 @@ def test_surrogates_that_come_apart_are_put_together(text, data):
     assert answer.text == text + "🦀"
 
 
-def test_a_million_pieces_of_arguments_take_linear_time():
-    parser = StreamParser(REQUEST)
-    first = b'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{\\"a\\":\\""}}]}}]}\n\n'
-    parser.feed(first)
-    # The id is repeated, and each piece looks like the end and the beginning of an object.
-    more = b'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}\n\n'
-    for _ in range(100):
-        parser.feed(more * 1_000)
-    parser.feed(b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\n')
-    parser.close()
-    assert parser.response().tool_calls[0].invalid_arguments == '{"a":"' + "{}" * 100_000
+def test_many_pieces_of_arguments_take_linear_time():
+    """The id is repeated, and each piece looks like the end of an object and the beginning of another."""
+
+    def piece(arguments):
+        call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": arguments}}
+        return b"data: " + json.dumps({"choices": [{"delta": {"tool_calls": [call]}}]}).encode() + b"\n\n"
+
+    end = b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\n'
+    answer = play([piece('{"a":"'), *[piece("{}") * 1_000] * 100, end])
+    assert answer.tool_calls[0].invalid_arguments == '{"a":"' + "{}" * 100_000

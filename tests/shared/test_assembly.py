@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kova._assembly import MADE_UP_ID, Assembler, merge_usage, parse_arguments
+from kova._assembly import MADE_UP_ID, Assembler, parse_arguments
+from kova._usage import merge_usage
 from kova.errors import StreamError
 from kova.messages import TextBlock, ThinkingBlock, ToolUseBlock
 from kova.responses import (
@@ -64,7 +65,9 @@ def test_empty_texts_are_no_blocks():
 
 
 def test_pieces_of_calls_go_to_the_call_of_their_index():
-    response = assemble(call('{"a"', index=7), call("{", id="c2", index=9), call(": 1}", index=7), call("}", id="c2", index=9))
+    response = assemble(
+        call('{"a"', index=7), call("{", id="c2", index=9), call(": 1}", index=7), call("}", id="c2", index=9)
+    )
     assert [(block.id, block.input) for block in response.tool_calls] == [("c1", {"a": 1}), ("c2", {})]
 
 

@@ -51,9 +51,10 @@ def test_openais_own_way():
 
 @pytest.mark.parametrize("index", [{}, {"index": None}, {"index": 0}], ids=["missing", "null", "all 0"])
 def test_a_new_id_with_a_name_is_a_new_call(index):
-    assert calls_of(
-        piece('{"a":1}', **index, id="c1", name="add"), piece('{"a":1}', **index, id="c2", name="add")
-    ) == [("c1", "add", {"a": 1}), ("c2", "add", {"a": 1})]
+    assert calls_of(piece('{"a":1}', **index, id="c1", name="add"), piece('{"a":1}', **index, id="c2", name="add")) == [
+        ("c1", "add", {"a": 1}),
+        ("c2", "add", {"a": 1}),
+    ]
 
 
 @pytest.mark.parametrize("index", [{}, {"index": 0}], ids=["missing", "all 0"])

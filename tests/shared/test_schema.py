@@ -83,8 +83,8 @@ class Filters(TypedDict, total=False):
 
 
 class Page(TypedDict):
-    number: int
-    size: NotRequired[int]
+    number: typing_extensions.ReadOnly[int]
+    size: typing_extensions.ReadOnly[NotRequired[int]]
 
 
 @dataclasses.dataclass
@@ -201,6 +201,8 @@ def test_a_function_in_full():
         (dict[str, int], {"type": "object", "additionalProperties": INTEGER}),
         (Mapping[str, float], {"type": "object", "additionalProperties": NUMBER}),
         (dict[Color, int], {"type": "object", "additionalProperties": INTEGER, "propertyNames": {"enum": ["red", "blue"]}}),
+        (dict[int, str], {"type": "object", "additionalProperties": STRING, "propertyNames": {"pattern": "^-?(0|[1-9][0-9]*)$"}}),
+        (dict[uuid.UUID, str], {"type": "object", "additionalProperties": STRING, "propertyNames": {"format": "uuid"}}),
         (datetime.date, {"type": "string", "format": "date"}),
         (uuid.UUID, {"type": "string", "format": "uuid"}),
         (pathlib.Path, {"type": "string", "format": "path"}),
@@ -376,6 +378,39 @@ def unusable(name):
 def test_what_cannot_be_described_is_named(name, reason):
     with pytest.raises(SchemaError, match=rf"test_schema\.unusable\.<locals>\.{name} \(line \d+\): {reason}"):
         schema_of(unusable(name))
+
+
+class Empty(enum.Enum):
+    pass
+
+
+class Vector(enum.Enum):
+    UP = (0, 1)
+
+
+@dataclasses.dataclass
+class Dangling:
+    target: Missing  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("hint", "reason"),
+    [
+        (complex, "no JSON schema can be made for the type complex"),
+        (bytes, "no JSON schema can be made for the type bytes"),
+        (Empty, "Empty has no values"),
+        (Vector, r"the value \(0, 1\) of Vector is not JSON"),
+        (Dangling, "a hint of Dangling cannot be resolved: name 'Missing' is not defined"),
+    ],
+)
+def test_a_type_that_json_has_no_form_for_is_named(hint, reason):
+    with pytest.raises(SchemaError, match=f"parameter value: {reason}"):
+        schema_of(taking(hint))
+
+
+def test_a_function_without_a_signature_is_named():
+    with pytest.raises(SchemaError, match=r"builtins\.max: the signature cannot be read"):
+        schema_of(max)
 
 
 def test_an_unbound_method_and_a_bad_field_are_named():
@@ -641,6 +676,7 @@ def test_a_pydantic_model_brings_its_own_schema_and_validation():
     [
         ({"a": (1, 2.5, None, True)}, {"a": [1, 2.5, None, True]}),
         ({3, 1, 2}, [1, 2, 3]),
+        ({None}, [None]),
         (range(3), [0, 1, 2]),
         (Color.RED, "red"),
         ({Color.RED: Level.HIGH}, {"red": 2}),

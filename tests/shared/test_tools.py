@@ -19,16 +19,15 @@ from kova._schema import ArgumentError
 from kova.cancellation import CancellationToken
 from kova.errors import BuildError, KovaError, ToolExecutionError
 from kova.messages import ImageBlock, TextBlock
+from kova.tool_registry import ToolRegistry, merge_tools
 from kova.tools import (
     FunctionTool,
     Tool,
     ToolContext,
     ToolDefinition,
     ToolError,
-    ToolRegistry,
     ToolResult,
     as_tool,
-    merge_tools,
     normalize_result,
     tool,
 )

@@ -21,19 +21,23 @@ PROVIDER = "openai"
 
 # Types and codes, without blanks, underscores and a final "error": rate_limit_error and RateLimitError are one.
 _NAMES = {
-    ProviderErrorClass.AUTH_INVALID: "accountdeactivated authentication authenticationfailed expiredtoken invalidapikey "
-    "invalidauthentication invalidtoken unauthenticated unauthorized",
-    ProviderErrorClass.AUTH_FORBIDDEN: "accessdenied forbidden insufficientpermissions permission permissiondenied "
-    "requestforbidden unsupportedcountryregionterritory",
-    ProviderErrorClass.RATE_LIMITED: "billinghardlimitreached billingnotactive exceededcurrentquota insufficientquota "
-    "ratelimit ratelimited ratelimitexceeded ratelimitreached resourceexhausted throttling toomanyrequests",
-    ProviderErrorClass.OVERLOADED: "badgateway deadlineexceeded engineoverloaded gatewaytimeout insufficientsystemresource "
-    "internalserver modeloverloaded overloaded requesttimeout serveroverloaded serviceunavailable timeout unavailable "
-    "upstream",
-    ProviderErrorClass.INVALID_REQUEST: "contentfilter contentpolicyviolation contextlengthexceeded contextwindowexceeded "
-    "exceedcontextsize integerabovemaxvalue invalidargument invalidfunctioncall invalidprompt invalidvalue "
-    "missingrequiredparameter stringabovemaxlength toolusefailed unknownparameter unprocessableentity "
-    "unsupportedparameter unsupportedvalue validation",
+    ProviderErrorClass.AUTH_INVALID: """
+        accountdeactivated authentication authenticationfailed expiredtoken invalidapikey invalidauthentication
+        invalidtoken unauthenticated unauthorized""",
+    ProviderErrorClass.AUTH_FORBIDDEN: """
+        accessdenied forbidden insufficientpermissions permission permissiondenied requestforbidden
+        unsupportedcountryregionterritory""",
+    ProviderErrorClass.RATE_LIMITED: """
+        billinghardlimitreached billingnotactive exceededcurrentquota insufficientquota ratelimit ratelimited
+        ratelimitexceeded ratelimitreached resourceexhausted throttling toomanyrequests""",
+    ProviderErrorClass.OVERLOADED: """
+        badgateway deadlineexceeded engineoverloaded gatewaytimeout insufficientsystemresource internalserver
+        modeloverloaded overloaded requesttimeout serveroverloaded serviceunavailable timeout unavailable upstream""",
+    ProviderErrorClass.INVALID_REQUEST: """
+        contentfilter contentpolicyviolation contextlengthexceeded contextwindowexceeded exceedcontextsize
+        integerabovemaxvalue invalidargument invalidfunctioncall invalidprompt invalidvalue missingrequiredparameter
+        stringabovemaxlength toolusefailed unknownparameter unprocessableentity unsupportedparameter unsupportedvalue
+        validation""",
     ProviderErrorClass.NOT_FOUND: "deploymentnotfound modelnotfound notfound",
 }
 _CLASSES = {name: kind for kind, names in _NAMES.items() for name in names.split()}

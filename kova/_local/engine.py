@@ -1,0 +1,112 @@
+"""The servers of the local models: started at the first need, once per process, and stopped at its exit."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import ConnectionError
+from .install import check_local, model_file, verify
+from .models import LOCAL_MODELS, LocalModel
+
+__all__ = ["local_base_url"]
+
+
+class _Server(Protocol):
+    """`xllamacpp.Server`: listens once it is made, until its last reference goes."""
+
+    @property
+    def listening_address(self) -> str: ...
+
+
+_lock = threading.Lock()
+_servers: dict[str, _Server] = {}
+
+
+def local_base_url(name: str) -> str:
+    """The address of a local model's server, which is started if it does not run yet.
+
+    Safe to call from any thread; concurrent calls start one server and all wait for it (half a second on an idle
+    machine, some seconds on a busy one). A start that failed is tried again by the next call.
+
+    Returns:
+        The server's origin, such as "http://127.0.0.1:40123".
+
+    Raises:
+        BuildError: There is no such model, or its engine or its file is missing or wrong.
+        ConnectionError: The server did not start.
+    """
+    with _lock:
+        if name not in _servers:
+            check_local(name)
+            model = LOCAL_MODELS[name]
+            verify(model)
+            _servers[name] = _start(name, model)
+        return _servers[name].listening_address
+
+
+def _start(name: str, model: LocalModel) -> _Server:
+    import xllamacpp
+
+    try:
+        server: _Server = xllamacpp.Server(_settings(xllamacpp.CommonParams(), name, model))
+    except RuntimeError as error:
+        raise ConnectionError(f'the server of "local:{name}" did not start: {error}') from error
+    return server
+
+
+def _settings(params: Any, name: str, model: LocalModel) -> Any:
+    """The engine's settings for one model: private to this machine, silent, and the same answer to the same question."""
+    params.model.path = str(model_file(model))
+    params.model_alias = {name}
+    params.chat_template = Path(__file__).with_name(model.template).read_text(encoding="utf-8")
+    params.use_jinja = True
+    params.n_ctx = model.context
+    params.n_parallel = 1
+    params.n_predict = 512  # a small model may repeat itself for ever; max_tokens of a request goes before
+    params.sampling.temp = 0.0
+
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.cors_origins = ""  # no web page may read what is said here
+    params.endpoint_slots = False
+    params.ui = False
+    params.verbosity = -1
+
+    # A cached prompt gives another text than the same prompt when it is new.
+    params.cache_prompt = False
+    params.cache_ram_mib = 0
+    # The engine's threads spin while they wait for one another: two on two cores, with anything else running, took up
+    # to thirty times as long as one.
+    params.cpuparams.n_threads = 1
+    # Between batches the engine sees that nobody waits for an answer any more, or that the process is about to exit.
+    params.n_batch = params.n_ubatch = 64
+    # xllamacpp holds the interpreter's lock while it starts: these two steps are most of that time.
+    params.warmup = False
+    params.fit_params = False
+    return params
+
+
+def _stop_all() -> None:
+    # Before the interpreter and the C++ library are taken apart, which running engine threads would not survive.
+    with _lock:
+        _servers.clear()
+
+
+def _disown_all() -> None:
+    """After a fork, in the child: the servers' threads are the parent's, and the lock may be held by one that is gone."""
+    global _lock
+    _lock = threading.Lock()
+    for server in _servers.values():
+        # Deleting it would wait for threads that do not exist here.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
+    _servers.clear()
+
+
+atexit.register(_stop_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)
