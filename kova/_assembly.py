@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _json
-from ._usage import merge_usage
 from .errors import StreamError
 from .messages import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from .responses import (
@@ -23,7 +22,7 @@ from .responses import (
     UsageStats,
 )
 
-__all__ = ["MADE_UP_ID", "Assembler", "parse_arguments", "random_id"]
+__all__ = ["MADE_UP_ID", "Assembler", "merge_usage", "parse_arguments", "random_id"]
 
 MADE_UP_ID = "made_up_id"
 """Key in a tool call's `provider_metadata`: the provider gave no usable id, and kova made this one.
@@ -206,6 +205,19 @@ def _decoded(text: str) -> object:
     except ValueError:
         return None
     return {} if value is None else value
+
+
+_COUNTS = ("input_tokens", "output_tokens", "thinking_tokens", "cache_read_tokens", "cache_creation_tokens")
+
+
+def merge_usage(known: UsageStats, latest: UsageStats) -> UsageStats:
+    """The latest usage, with what only earlier reports knew: counts are cumulative, and null does not erase."""
+    before = {name: getattr(known, name) for name in _COUNTS}
+    after = {name: getattr(latest, name) for name in _COUNTS}
+    merged = {name: before[name] if after[name] is None else after[name] for name in _COUNTS}
+    if merged == before and (latest.total_tokens is None or merged != after):
+        return known
+    return latest if merged == after else UsageStats(**merged)
 
 
 def _stop_reason(said: StopReason | None, *, has_calls: bool, was_cut: bool) -> StopReason:

@@ -121,6 +121,8 @@ class AsyncConnection:
         """Make ready for the next exchange; False where this connection cannot have one."""
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
+        if self._http.trailing_data[0]:
+            return False  # an answer that nobody asked for, and that the next exchange must not take for its own
         self._http.start_next_cycle()
         self._expires = Deadline(KEEP_ALIVE_SECONDS, "an idle connection")
         return True

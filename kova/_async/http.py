@@ -96,7 +96,7 @@ def http_client_for(
     library = _httpx.library_of(http_client, "AsyncClient")
     if library is None:
         kind = type(http_client).__name__
-        raise BuildError(f"http_client must be an AsyncClient of httpx or httpx2, not {kind}")
+        raise BuildError(f"http_client must be httpx.AsyncClient or httpx2.AsyncClient, not {kind}")
     return AsyncInjectedClient(http_client, library, timeout)
 
 
@@ -171,6 +171,10 @@ class AsyncPooledResponse:
         self._pool = pool
         self._connection: AsyncConnection | None = connection
         self._decoder = decoder
+
+    def __del__(self) -> None:
+        if self._connection is not None:  # dropped unclosed, as by a generator that was broken off
+            self._pool.discard(self._connection)
 
     async def next_piece(self) -> bytes:
         """The next piece of the decoded body; nothing at its end."""

@@ -51,12 +51,12 @@ class AsyncConnectionPool:
 
     def give_back(self, connection: AsyncConnection) -> None:
         """End the exchange; the connection is kept if it can have another one."""
-        self._permits.release()
         if connection in self._lent and connection.rest():
             self._idle.setdefault(connection.origin, []).append(connection)
         else:
             connection.close()
         self._lent.discard(connection)
+        self._permits.release()  # last, so that whoever waits finds the connection
 
     def discard(self, connection: AsyncConnection) -> None:
         """End the exchange and the connection."""

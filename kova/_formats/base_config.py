@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .format import APIKey
 
-__all__ = ["BaseConfig", "KeyedConfig", "a_mapping", "a_text", "a_url", "an_optional_text", "shown_url"]
+__all__ = ["BaseConfig", "KeyedConfig", "a_mapping", "a_text", "a_url", "an_optional_text", "shown_url", "stripped"]
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -47,6 +47,8 @@ def a_mapping(instance: object, attribute: Any, value: object) -> None:
 def a_url(instance: object, attribute: Any, value: Any) -> None:
     """Checks that a setting is the URL of a server."""
     a_text(instance, attribute, value)
+    if not value.isascii() or not value.isprintable() or " " in value:
+        raise BuildError(f"{attribute.name} has characters that cannot be in a URL")
     try:
         parts = urlsplit(value)
         host, _ = parts.hostname, parts.port  # either may turn out not to be one
@@ -92,9 +94,13 @@ def _headers(instance: object, attribute: Any, value: Any) -> None:
             raise BuildError(f"{attribute.name}: the value of {name!r} cannot be sent in a header")
 
 
-def _stripped(value: Any) -> Any:
-    """A key without the line end that it has when it was read from a file."""
-    return value.strip() or None if isinstance(value, str) else value
+def stripped(value: Any) -> Any:
+    """A text without the line end that it has when it was read from a file."""
+    return value.strip() if isinstance(value, str) else value
+
+
+def _key_or_none(value: Any) -> Any:
+    return stripped(value) or None
 
 
 def _key(instance: object, attribute: Any, value: object) -> None:
@@ -144,5 +150,5 @@ class KeyedConfig(BaseConfig):
         base_url: Where the API is.
     """
 
-    api_key: APIKey | None = field(default=None, converter=_stripped, validator=_key, repr=False, kw_only=True)
-    base_url: str = field(validator=a_url, repr=shown_url, kw_only=True)
+    api_key: APIKey | None = field(default=None, converter=_key_or_none, validator=_key, repr=False, kw_only=True)
+    base_url: str = field(converter=stripped, validator=a_url, repr=shown_url, kw_only=True)

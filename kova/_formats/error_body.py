@@ -40,15 +40,13 @@ def error_fields(payload: Any) -> Mapping[str, Any]:
     Mistral, SGLang and older vLLMs; or that of an array's first item, as at Gemini's OpenAI endpoint.
     """
     if isinstance(payload, list):
-        return error_fields(payload[0]) if payload else {}
+        payload = payload[0] if payload else None
     if not isinstance(payload, Mapping):
         return {}
     error = payload.get("error")
     if isinstance(error, str):
         return {**payload, "message": payload.get("message") or error}
-    if isinstance(error, (Mapping, list)) and error:
-        return error_fields(error) if isinstance(error, list) else error
-    return payload
+    return error if isinstance(error, Mapping) and error else payload
 
 
 def error_message(payload: Any) -> str:

@@ -42,6 +42,6 @@ class WireRequest:
         The same history gives the same ids, so that an answer is the same streamed or not. They do not occur twice
         in one conversation: the history that an id comes from is not yet one with that id in it.
         """
-        history = memoryview(self.body)[: self.history_size]
+        history = memoryview(self.body)[: self.history_size or None]
         digest = hashlib.blake2b(history, digest_size=12, salt=position.to_bytes(8, "little"))
         return f"call_{digest.hexdigest()}"

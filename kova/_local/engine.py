@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import socket
 import threading
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ class _Server(Protocol):
 
 _lock = threading.Lock()
 _servers: dict[str, _Server] = {}
+_forked = False
 
 
 def local_base_url(name: str) -> str:
@@ -94,19 +96,52 @@ def _settings(params: Any, name: str, model: LocalModel) -> Any:
 def _stop_all() -> None:
     # Before the interpreter and the C++ library are taken apart, which running engine threads would not survive.
     with _lock:
+        if _forked:
+            _abandon_all()
+        for server in _servers.values():
+            _hang_up(int(server.listening_address.rpartition(":")[2]))
         _servers.clear()
 
 
-def _disown_all() -> None:
-    """After a fork, in the child: the servers' threads are the parent's, and the lock may be held by one that is gone."""
-    global _lock
+def _hang_up(port: int) -> None:
+    """Cut the connections of a server here: one that stops waits for its clients, and does not tell them."""
+    for name in os.listdir("/dev/fd"):
+        try:
+            sock = socket.socket(fileno=int(name))
+        except OSError:
+            continue  # a file, or closed since
+        try:
+            # Only a connected socket has a peer: the listening one is left to the server.
+            if sock.family == socket.AF_INET and sock.getsockname()[1] == port and sock.getpeername():
+                sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        finally:
+            sock.detach()
+
+
+def _after_fork() -> None:
+    """In the child the parent's servers are of no use, and the lock may be held by a thread that is gone.
+
+    Nor can the C++ library be cleaned up there: it would wait for threads of the parent's, or abort. So the child's
+    servers, the inherited ones and its own, run until its end, which comes right after Python's own clean-up.
+    """
+    global _lock, _forked
     _lock = threading.Lock()
+    if not _servers:
+        return
+    _forked = True
+    _abandon_all()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):
+        libc.on_exit(libc._exit, None)
+
+
+def _abandon_all() -> None:
     for server in _servers.values():
-        # Deleting it would wait for threads that do not exist here.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
     _servers.clear()
 
 
 atexit.register(_stop_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown_all)
+os.register_at_fork(after_in_child=_after_fork)

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import Any, TypeAlias
 
-Socket: TypeAlias = socket.socket
 Address: TypeAlias = tuple[int, Any]  # address family, and the address that belongs to it
+
+
+class Socket(socket.socket):
+    """A socket that is closed when it is dropped, and does not warn of it.
+
+    Nobody else closes those of a loop that is gone, or the copies that a forked child has: these it may only close, as
+    the connections are its parent's.
+    """
+
+    __slots__ = ("_process",)
+
+    def __init__(self, family: int) -> None:
+        super().__init__(family, socket.SOCK_STREAM)
+        self._process = os.getpid()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def shutdown(self, how: int) -> None:
+        if self._process == os.getpid():
+            super().shutdown(how)
 
 
 def resolve(host: str, port: int) -> list[Address]:
@@ -17,7 +38,7 @@ def resolve(host: str, port: int) -> list[Address]:
 
 def open_socket(family: int) -> Socket:
     """A TCP socket that sends small writes at once."""
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock = Socket(family)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 

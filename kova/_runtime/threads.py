@@ -12,6 +12,7 @@ import os
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from queue import Empty, SimpleQueue
@@ -250,10 +251,12 @@ class Channel(Generic[T]):
 class Semaphore:
     """Lets `count` tasks in at once."""
 
+    # Each waits at a queue of its own, so that what ends one wait is not taken by another. There is no lock: who adds
+    # a permit or a waiting task looks again until one of the two is used up.
+
     def __init__(self, count: int) -> None:
-        self._permits: SimpleQueue[None] = SimpleQueue()
-        for _ in range(count):
-            self._permits.put(None)
+        self._free = deque([None] * count)
+        self._waiting: deque[SimpleQueue[None]] = deque()
 
     def __enter__(self) -> None:
         self.acquire()
@@ -262,10 +265,36 @@ class Semaphore:
         self.release()
 
     def acquire(self) -> None:
-        _get(self._permits)
+        try:
+            return self._free.pop()
+        except IndexError:
+            pass
+        turn: SimpleQueue[None] = SimpleQueue()
+        self._waiting.append(turn)
+        self._serve()
+        try:
+            _get(turn)
+        except BaseException:
+            try:
+                self._waiting.remove(turn)
+            except ValueError:
+                self.release()  # its turn had just come
+            raise
 
     def release(self) -> None:
-        self._permits.put(None)
+        self._free.append(None)
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._free and self._waiting:
+            try:
+                self._free.pop()
+            except IndexError:
+                return  # another thread has taken the last one
+            try:
+                self._waiting.popleft().put(None)
+            except IndexError:
+                self._free.append(None)
 
 
 # ---- tasks

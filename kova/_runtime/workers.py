@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 
 IDLE_SECONDS = 1.0
 
-Work = Callable[[], None]
+Work = Callable[[], object]
 
 _idle: deque[SimpleQueue[Work]] = deque()  # the inboxes of waiting threads; its operations are atomic
 _numbers = itertools.count(1)

@@ -99,7 +99,7 @@ def http_client_for(
     library = _httpx.library_of(http_client, "Client")
     if library is None:
         kind = type(http_client).__name__
-        raise BuildError(f"http_client must be an Client of httpx or httpx2, not {kind}")
+        raise BuildError(f"http_client must be httpx.Client or httpx2.Client, not {kind}")
     return InjectedClient(http_client, library, timeout)
 
 
@@ -174,6 +174,10 @@ class PooledResponse:
         self._pool = pool
         self._connection: Connection | None = connection
         self._decoder = decoder
+
+    def __del__(self) -> None:
+        if self._connection is not None:  # dropped unclosed, as by a generator that was broken off
+            self._pool.discard(self._connection)
 
     def next_piece(self) -> bytes:
         """The next piece of the decoded body; nothing at its end."""

@@ -6,12 +6,18 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from .._formats.wire import WireRequest
+from .._runtime import sockets
 from .._runtime import threads as rt
+from ..cancellation import CancellationToken
 from ..errors import ConnectionError, KovaError, StreamError, TimeoutError
 
 __all__ = ["InjectedClient"]
+
+# The loop (process) that each client was first used in, and that its connections belong to.
+_owners: WeakKeyDictionary[object, ref[object]] = WeakKeyDictionary()
 
 
 class InjectedClient:
@@ -29,18 +35,34 @@ class InjectedClient:
         self._library = library
 
     def send(self, request: WireRequest) -> InjectedResponse:
-        """Send a request through the client, with its own settings for all but redirects, which are not followed."""
-        built = self._client.build_request(
-            request.method, request.url, headers=request.headers, content=request.body, timeout=self._timeout
-        )
+        """Send a request through the client, with its own settings for all but redirects, which are not followed.
+
+        Raises:
+            KovaError: The client belongs to another event loop, or cannot be used.
+        """
+        owner = rt.owner()
+        if _owners.setdefault(self._client, ref(owner))() is not owner:
+            raise KovaError("http_client was first used in another event loop or process: make one for each of them")
+        abandoned = CancellationToken()
         try:
-            response = rt.call(self._send, built)
+            built = self._client.build_request(
+                request.method, request.url, headers=request.headers, content=request.body, timeout=self._timeout
+            )
+            response = rt.call(self._send, built, abandoned)
         except Exception as error:
             raise as_kova_error(error, self._library) from error
+        except BaseException:
+            abandoned.cancel()
+            raise
         return InjectedResponse(response, self._library)
 
-    def _send(self, built: Any) -> Any:
-        return self._client.send(built, stream=True, follow_redirects=False)
+    def _send(self, built: Any, abandoned: CancellationToken) -> Any:
+        try:
+            response = self._client.send(built, stream=True, follow_redirects=False)
+        except self._library.HTTPStatusError as error:
+            response = error.response  # a hook of the user's raises for a status that kova looks at itself
+        abandoned.add_callback(response.close)  # in a thread it may come when nobody waits for it any more
+        return response
 
     def close(self) -> None:
         """Do nothing: the client is the user's."""
@@ -55,11 +77,13 @@ class InjectedResponse:
         self._response = response
         self._library = library
         self._pieces: Any = response.iter_bytes()
+        self._stop = CancellationToken()
+        self._stop.add_callback(self._wake)
 
     def next_piece(self) -> bytes:
         """The next piece of the decoded body; nothing at its end."""
         try:
-            piece: bytes = rt.call(self._next)
+            piece: bytes = rt.call(self._next, stop=self._stop)
         except Exception as error:
             raise as_kova_error(error, self._library) from error
         return piece
@@ -71,20 +95,31 @@ class InjectedResponse:
                 return piece
         return b""
 
+    def _wake(self) -> None:
+        """End a thread's wait for the next piece, where the client's transport tells the socket."""
+        stream = self._response.extensions.get("network_stream")
+        sock = None if stream is None else stream.get_extra_info("socket")
+        if hasattr(sock, "shutdown"):
+            sockets.wake(sock)
+
     def close(self, *, drain: bool = False) -> None:
         """End the exchange."""
-        self._pieces.close()
+        try:
+            self._pieces.close()
+        except (RuntimeError, ValueError):
+            pass  # an abandoned call is still in it
         self._response.close()
 
 
-def as_kova_error(error: Exception, library: Any) -> Exception:
+def as_kova_error(error: Exception, library: Any) -> KovaError:
     """An exception of the client's library as the error of kova's that it means."""
     if isinstance(error, KovaError):
         return error
+    text = f"{type(error).__name__}: {error}"
     if isinstance(error, library.TimeoutException):
-        return TimeoutError(f"the injected client timed out: {error}", 0.0)
+        return TimeoutError(f"http_client timed out: {text}", 0.0)
     if isinstance(error, library.TransportError):
-        return ConnectionError(f"the connection failed: {error}" if str(error) else type(error).__name__)
+        return ConnectionError(f"the connection failed: {text}")
     if isinstance(error, library.DecodingError):
         return StreamError(f"the compressed body is corrupt: {error}")
-    return error
+    return KovaError(f"http_client failed: {text}")

@@ -48,19 +48,31 @@ class NetworkStream(Protocol):
 
 
 class TCPStream:
-    """A TCP connection."""
+    """A TCP connection. It may be closed while another thread or task waits for it: that wait then ends."""
 
     def __init__(self, sock: sockets.Socket) -> None:
         self._sock = sock
-
-    def __del__(self) -> None:
-        self._sock.close()  # of a loop that is gone, or a forked child's copy: nobody else closes it
+        self._in_use = False
+        self._closed = False
 
     def read(self) -> bytes:
-        return rt.receive(self._sock, MAX_READ)
+        self._in_use = True
+        try:
+            return rt.receive(self._sock, MAX_READ)
+        finally:
+            self._end_use()
 
     def write(self, data: bytes) -> None:
-        rt.send(self._sock, data)
+        self._in_use = True
+        try:
+            rt.send(self._sock, data)
+        finally:
+            self._end_use()
+
+    def _end_use(self) -> None:
+        self._in_use = False
+        if self._closed:
+            self._sock.close()
 
     def is_readable(self) -> bool:
         return sockets.is_readable(self._sock)
@@ -69,7 +81,11 @@ class TCPStream:
         sockets.wake(self._sock)
 
     def close(self) -> None:
-        self._sock.close()
+        self._closed = True
+        if self._in_use:  # freed now, its number could be that of another connection when the wait goes on
+            self.wake()
+        else:
+            self._sock.close()
 
 
 class TLSStream:

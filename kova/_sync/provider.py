@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtim
 
 import attrs
 
+from .._formats.error_classes import request_id
 from .._formats.format import Format, ProviderConfig, StreamParser
 from .._formats.wire import WireRequest
 from .._runtime import threads as rt
@@ -148,7 +149,7 @@ class HTTPProvider(Generic[C]):
             response = self._open(request)
             body = read_body(response)
         answer = self._format.parse_response(body, response.headers.get("content-type", ""), request)
-        return attrs.evolve(answer, request_id=answer.request_id or response.headers.get("x-request-id"))
+        return attrs.evolve(answer, request_id=answer.request_id or request_id(response.headers))
 
     def chat_completion_stream(
         self,
@@ -290,7 +291,7 @@ class ProviderStream:
         with provider._request_limit():
             request = provider._request(*self._arguments, stream=True)
             response = provider._open(request)
-        self._request_id = response.headers.get("x-request-id")
+        self._request_id = request_id(response.headers)
         return response, provider._format.stream_parser(request)
 
     def _idle_limit(self) -> Any:

@@ -32,7 +32,6 @@ def raw(data: bytes) -> Callable[[Exchange], None]:
     return answer
 
 
-
 def hang(exchange: Exchange) -> None:
     exchange.wait_for_disconnect()
 

@@ -154,8 +154,18 @@ def test_a_stream_in_place_of_a_complete_answer_is_understood(answer, data):
 # ---- whatever comes, an error is one of kova's
 
 NAMES = st.sampled_from(
-    ["choices", "delta", "message", "content", "tool_calls", "function", "arguments", "name", "id", "index", "usage"]
-    + [
+    [
+        "choices",
+        "delta",
+        "message",
+        "content",
+        "tool_calls",
+        "function",
+        "arguments",
+        "name",
+        "id",
+        "index",
+        "usage",
         "finish_reason",
         "error",
         "code",

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kova._assembly import MADE_UP_ID, Assembler, parse_arguments
-from kova._usage import merge_usage
+from kova._assembly import MADE_UP_ID, Assembler, merge_usage, parse_arguments
 from kova.errors import StreamError
 from kova.messages import TextBlock, ThinkingBlock, ToolUseBlock
 from kova.responses import (
@@ -84,6 +83,13 @@ def test_a_generator_may_leave_every_index_at_its_default():
 def test_metadata_is_kept_from_whichever_piece_it_comes_with():
     response = assemble(call("{", provider_metadata={"a": 1}), call("}"), call("", provider_metadata={"b": 2}))
     assert response.tool_calls[0].provider_metadata == {"a": 1, "b": 2}
+
+
+def test_halves_of_a_character_are_put_together_and_single_ones_replaced():
+    response = assemble(
+        ThinkingDelta("\ud83e"), ThinkingDelta("\udd80"), TextDelta("a\ud83e"), call('{"a": "\ud83e'), call('\udd80"}')
+    )
+    assert (response.thinking, response.text, response.tool_calls[0].input) == ("🦀", "a\ufffd", {"a": "🦀"})
 
 
 def test_something_that_is_no_event_is_an_error():

@@ -136,6 +136,7 @@ def test_a_prompt_that_is_too_long_is_told_apart(body):
         (fault(type="invalid_request_error"), INVALID_REQUEST),
         (fault(type="server_error"), OVERLOADED),
         (fault(type="a_new_error"), OTHER),
+        (fault(code=1113), OTHER),
         ({"object": "error", "message": "boom", "type": "BadRequestError", "code": 400}, INVALID_REQUEST),
     ],
 )
@@ -170,7 +171,12 @@ def test_an_error_that_says_nothing_of_its_kind_is_a_stream_that_broke_off(paylo
         ),
         ({"message": {"detail": [{"loc": ["body"], "msg": "boom"}]}, "type": "x"}, "body: boom"),
         ({"message": '{"detail": [{"msg": "boom"}]}'}, "boom"),
+        ({"message": '{"detail": boom'}, '{"detail": boom'),
         ({"errors": ["boom", "bang"]}, "boom; bang"),
+        (
+            {"error": {"error": {"error": {"error": {"error": {"error": {"error": "too deep"}}}}}}},
+            "HTTP 400 Bad Request",
+        ),
         ({"title": "Not Found", "detail": "boom"}, "boom"),
         ([{"error": {"message": "boom"}}], "boom"),
         ({"error": {"message": "boom", "metadata": {"raw": '{"error": {"message": "bang"}}'}}}, "boom: bang"),

@@ -100,6 +100,12 @@ def test_the_first_of_several_choices_is_the_answer():
     assert parser.response().text == "ab"
 
 
+def test_a_message_after_the_deltas_is_a_summary():
+    summary = {"choices": [{"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"}]}
+    parser, _ = stream(delta({"content": "Hel"}), delta({"content": "lo"}), event(summary))
+    assert parser.response().text == "Hello"
+
+
 # ---- why it ended
 
 
@@ -308,6 +314,7 @@ def test_an_answer_without_a_choice_is_a_fault_that_may_pass(choices):
         (b"<html><head><title>Sign in</title></head></html>", "the answer is not JSON: Sign in"),
         (b'{"error":{"message":"boom","type":"server_error"}}', "boom"),
         (b'{"error":"boom"}', "boom"),
+        (b'{"detail":"boom"}', "boom"),
         (b'{"choices":[{"error":{"code":502,"message":"boom"},"finish_reason":"error"}]}', "boom"),
         (b'{"choices":[{"message":{"content":"a"},"finish_reason":"error"}]}', "broke the answer off"),
     ],
@@ -332,6 +339,13 @@ def test_what_is_no_answer_is_a_provider_error(body, message):
 def test_a_body_that_is_no_event_stream_is_an_error(body, kind, message):
     with pytest.raises(kind, match=message):
         stream(body[:5], body[5:])
+
+
+def test_a_body_beyond_the_limit_is_an_error(monkeypatch):
+    """S4."""
+    monkeypatch.setattr("kova._formats.openai.stream.LINE_LIMIT", 100)
+    with pytest.raises(StreamError, match="larger than 100 bytes"):
+        stream(b"{", b" " * 60, b" " * 60)
 
 
 # ---- models

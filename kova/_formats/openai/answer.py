@@ -24,8 +24,8 @@ _STOP_REASONS = {
     StopReason.CONTENT_FILTER: "content_filter content_filtered safety recitation sensitive",  # "sensitive": Zhipu
     StopReason.REFUSAL: "refusal",
 }
-_UNKNOWN = object()
 _STOP_REASON = {word: reason for reason, words in _STOP_REASONS.items() for word in words.split()}
+_UNKNOWN = object()
 
 
 class AnswerReader:
@@ -52,6 +52,7 @@ class AnswerReader:
         self._tool_calls = ToolCallReader(request)
         self._index: Any = _UNKNOWN  # of the choice that is read; there are others where extra_body asks for them
         self._usage: Any = None
+        self._has_deltas = False
         self._has_refused = False
         self._half = ""  # of a character that was cut in two
 
@@ -130,8 +131,9 @@ class AnswerReader:
     def _read_choice(self, choice: dict[str, Any], events: list[StreamEvent]) -> None:
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):
+            self._has_deltas = True
             self._read_delta(delta, events, whole=False)
-        elif isinstance(message, dict):
+        elif isinstance(message, dict) and not self._has_deltas:  # after deltas it is a summary of them
             self._read_delta(message, events, whole=True)
         if choice.get("finish_reason"):
             self._finish(choice, events)
@@ -209,10 +211,8 @@ def _reasoning(delta: dict[str, Any]) -> str:
     return "".join([piece for piece in pieces if isinstance(piece, str)])
 
 
-def _text_of(part: Any) -> str:
-    """The text of a content part, of a list of them, or of what stands for one."""
-    if isinstance(part, str):
-        return part
-    if isinstance(part, list):
-        return "".join(map(_text_of, part))
-    return _text_of(part.get("text") or "") if isinstance(part, dict) else ""
+def _text_of(content: Any) -> str:
+    """The text of a content part, of a list of them, or of a text in its place."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return "".join([text for text in texts if isinstance(text, str)])

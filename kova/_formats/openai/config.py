@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from ... import _json
 from ...errors import BuildError, ProviderError, ProviderErrorClass
-from ..base_config import KeyedConfig, a_mapping, a_url, an_optional_text, shown_url
+from ..base_config import KeyedConfig, a_mapping, a_url, an_optional_text, shown_url, stripped
 from .hosts import OPENAI, Host, host_of
 from .urls import chat_url
 
@@ -18,10 +18,14 @@ __all__ = ["OpenAIProviderConfig", "auth_headers", "environment_config"]
 DEFAULT_BASE_URL = "https://api.openai.com"
 
 
-def _path(instance: object, attribute: Any, value: object) -> None:
+def _path(instance: object, attribute: Any, value: Any) -> None:
     an_optional_text(instance, attribute, value)
-    if isinstance(value, str) and "://" in value:
+    if value is None:
+        return
+    if "://" in value:
         raise BuildError(f"{attribute.name} must be a path; the host belongs in base_url")
+    if not value.isascii() or not value.isprintable() or " " in value:
+        raise BuildError(f"{attribute.name} has characters that cannot be in a URL")
 
 
 def _json_object(instance: object, attribute: Any, value: object) -> None:
@@ -48,7 +52,7 @@ class OpenAIProviderConfig(KeyedConfig):
         extra_body: Merged into every request for an answer.
     """
 
-    base_url: str = field(default=DEFAULT_BASE_URL, validator=a_url, repr=shown_url, kw_only=True)
+    base_url: str = field(default=DEFAULT_BASE_URL, converter=stripped, validator=a_url, repr=shown_url, kw_only=True)
     chat_completions_path: str | None = field(default=None, validator=_path, kw_only=True)
     models_path: str | None = field(default=None, validator=_path, kw_only=True)
     api_version: str | None = field(default=None, validator=an_optional_text, kw_only=True)

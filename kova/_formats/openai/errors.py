@@ -51,6 +51,10 @@ _VAGUE = {
     "server": ProviderErrorClass.OVERLOADED,
 }
 
+# Where an error says what it is, in words and as the HTTP status that it would have.
+_KINDS = ("code", "type", "status", "error_type")
+_CODES = ("code", "status", "status_code", "statusCode")
+
 _QUOTA = frozenset({"billinghardlimitreached", "billingnotactive", "exceededcurrentquota", "insufficientquota"})
 _CONTEXT = frozenset({"contextlengthexceeded", "contextwindowexceeded", "exceedcontextsize"})
 _CONTEXT_WORDS = re.compile(
@@ -88,7 +92,7 @@ def payload_error(payload: Any, request: WireRequest, *, in_stream: bool) -> Kov
     """
     fields = error_fields(payload)
     message = error_message(payload) or "the provider reports an error and does not say which"
-    if in_stream and not any(_names(fields)) and _numeric_class(fields) is None:
+    if in_stream and all(fields.get(key) is None for key in (*_KINDS, *_CODES)):
         return StreamError(mask(message, request.secrets))
     return _error(fields, message, request)
 
@@ -155,11 +159,10 @@ def _names(fields: Mapping[str, Any]) -> list[str]:
     """What the error calls itself, the more specific first, in the spelling of the tables."""
     metadata = fields.get("metadata")
     inner = metadata.get("error_type") if isinstance(metadata, Mapping) else None
-    said = [*(fields.get(key) for key in ("code", "type", "status", "error_type")), inner]
+    said = [*map(fields.get, _KINDS), inner]
     texts = [text for text in said if isinstance(text, str) and not text.isdecimal()]
     return [re.sub(r"[\s_-]", "", text.lower()).removesuffix("error") for text in texts]
 
 
 def _numeric_class(fields: Mapping[str, Any]) -> ProviderErrorClass | None:
-    codes = (fields.get(key) for key in ("code", "status", "status_code", "statusCode"))
-    return next((kind for kind in map(code_class, codes) if kind is not None), None)
+    return next((kind for kind in map(code_class, map(fields.get, _CODES)) if kind is not None), None)

@@ -57,14 +57,14 @@ HOSTS = {
     "openai.azure.com": AZURE,
     "cognitiveservices.azure.com": AZURE,
     "services.ai.azure.com": AZURE,
-    # "Missing `reasoning_content` field in the assistant message": 400 for a history with tool calls and without it.
+    # 400 "Missing `reasoning_content` field in the assistant message", where that message calls tools.
     "deepseek.com": Host(reasoning_field="reasoning_content"),
-    # "thinking is enabled but reasoning_content is missing in assistant tool call message": 400.
+    # 400 "thinking is enabled but reasoning_content is missing in assistant tool call message".
     "moonshot.ai": Host(reasoning_field="reasoning_content"),
     "moonshot.cn": Host(reasoning_field="reasoning_content"),
     "kimi.com": Host(base_path="/coding/v1", reasoning_field="reasoning_content"),
-    # 422 "Extra inputs are not permitted" for stream_options and seed; "Tool call id was … but must be a-z, A-Z, 0-9,
-    # with a length of 9".
+    # 422 "Extra inputs are not permitted" for whatever its API does not name, such as stream_options; 400 "Tool call id
+    # was … but must be a-z, A-Z, 0-9, with a length of 9".
     "mistral.ai": Host(seed_field="random_seed", has_stream_options=False, tool_id="[a-zA-Z0-9]{9}"),
     "openrouter.ai": Host(base_path="/api/v1"),
     "api.groq.com": Host(base_path="/openai/v1"),
@@ -96,4 +96,5 @@ def host_of(url: str) -> Host:
         host = HOSTS.get(".".join(labels[start:]))
         if host is not None:
             return host
-    return AZURE if AZURE_PATH in parts.path or AZURE_PARAMETER in parts.query else OTHER
+    is_azure = AZURE_PATH in parts.path or any(pair.startswith(AZURE_PARAMETER) for pair in parts.query.split("&"))
+    return AZURE if is_azure else OTHER

@@ -33,22 +33,22 @@ logger = logging.getLogger("kova")
 EXTRA_CONTENT = "extra_content"
 """Key in a tool call's `provider_metadata`: the call's field of this name, as it came."""
 
+REASONING_FIELD = "reasoning_field"
+"""Key in a thinking block's `provider_metadata`: the message field that the reasoning goes back in."""
+
 # Added to a dialect's name: what a tool message has besides results. A result can hold no image, so that images follow
 # as a message of the user's, after all results of the round: nothing may stand between calls and their results.
 AFTER_RESULTS = " after results"
 
-REASONING_FIELD = "reasoning_field"
-"""Key in a thinking block's `provider_metadata`: the message field that the reasoning came in and goes back in."""
-
 
 def encode_history(messages: Iterable[ConversationMessage], host: Host, names: ToolNames) -> list[bytes]:
     """The messages as JSON, without those in which nothing is left to send."""
-    dialect = host.dialect
+    dialect, tool = host.dialect, Role.TOOL
     after_results = dialect + AFTER_RESULTS
     fragments: list[bytes] = []
     held: list[bytes] = []
     for message in messages:
-        if held and message.role is not Role.TOOL:
+        if held and message.role is not tool:
             fragments += held
             held.clear()
         fragment = fragment_of(message, dialect)
@@ -56,7 +56,7 @@ def encode_history(messages: Iterable[ConversationMessage], host: Host, names: T
             fragment = _encode(message, host, names)
         if fragment:
             fragments.append(fragment)
-        if message.role is Role.TOOL and (rest := fragment_of(message, after_results)):
+        if message.role is tool and (rest := fragment_of(message, after_results)):
             held.append(rest)
     return fragments + held
 

@@ -90,9 +90,15 @@ def _headers(config: OpenAIProviderConfig, api_key: str | None, accept: str) -> 
 
 def _body(fragments: list[bytes], tools: bytes, options: dict[str, Any]) -> tuple[bytes, int]:
     """The body, and how many of its first bytes hold the messages."""
-    head = [b'{"messages":[', b",".join(fragments), b"],"] if fragments else [b"{"]
-    tail = [b'"tools":', tools, b","] if tools and "tools" not in options else []
-    return b"".join([*head, *tail, _json.dumps(options)[1:]]), sum(map(len, head))
+    tools = b'"tools":%b,' % tools if tools and "tools" not in options else b""
+    if not fragments:
+        return b"{" + tools + _json.dumps(options)[1:], 0
+    # Head and tail go with the first and the last message, so that a long history is copied once.
+    tail = b"]," + tools + _json.dumps(options)[1:]
+    fragments[0] = b'{"messages":[' + fragments[0]
+    fragments[-1] += tail
+    body = b",".join(fragments)
+    return body, len(body) - len(tail)
 
 
 def _options(

@@ -44,6 +44,7 @@ class _Call:
         id: The id that it has in kova.
         name: Its name on the wire.
         pieces: Those of its arguments.
+        checks: How often the arguments were looked at.
     """
 
     position: int

@@ -1,0 +1,218 @@
+"""What is measured, and what it may cost: kova's cost in multiples of the same work by hand.
+
+A measurement sets two sources of numbers beside each other. Its ratio is kova's least number over the baseline's.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, Protocol
+
+from attrs import field, frozen
+
+from .laboratory import Laboratory, program
+from .sides import MODULES, Side, Twin
+
+
+class Target(NamedTuple):
+    """The greatest ratio that is accepted: with the standard library's JSON on both sides, and of kova with orjson."""
+
+    ratio: float | None
+    with_orjson: float | None = None
+
+
+TARGETS = {
+    "import": Target(1.5),
+    "import-names": Target(1.5),
+    "first-turn": Target(1.5),
+    "first-turn-tls": Target(1.5),
+    "turn": Target(1.3),
+    "stream-1": Target(1.3, with_orjson=1.0),
+    "stream-50": Target(1.7, with_orjson=1.0),
+    "stream-alone": Target(1.3),
+    "tools": Target(1.4),
+    "concurrent": Target(0.5),
+    "concurrent-cpu": Target(1.5),
+    "threads": Target(1.0),
+    "history-cold": Target(2.0),
+    "history-warm": Target(0.5),
+    "memory-import": Target(None),
+    "memory-stream": Target(None),
+}
+
+
+class Sizes(NamedTuple):
+    """How much of everything is done for one sample."""
+
+    turns: int = 200
+    events: int = 20_000
+    paced_events: int = 500
+    rounds: int = 10
+    concurrent: int = 200
+    threads: int = 64
+    exchanges: int = 500  # of four messages each
+    delay: int = 50  # milliseconds
+
+
+FULL = Sizes()
+
+
+class Source(Protocol):
+    """Where the numbers of a measurement come from: seconds, or bytes."""
+
+    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float: ...
+
+
+@frozen
+class Work:
+    """Something done in a warm process (`works.py`): seconds of its CPU, or on the clock.
+
+    Attributes:
+        name: Names the work.
+        path: Chooses the server's answer.
+        count: How much is done.
+        quantity: What is counted.
+    """
+
+    name: str
+    path: str
+    count: int
+    quantity: Literal["cpu", "wall"] = "cpu"
+
+    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
+        order = {"work": self.name, "twin": twin, "url": laboratory.urls["http"] + self.path, "count": self.count}
+        reply = laboratory.order(side, order)
+        if (reply["json"] == "orjson") != (side == "kova_orjson"):
+            raise RuntimeError(f"{side} worked with {reply['json']}")
+        seconds: float = reply[self.quantity]
+        return seconds
+
+
+@frozen
+class ImportTime:
+    """Seconds that a statement takes in a fresh process."""
+
+    statement: str
+
+    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
+        code = f"import time; start = time.perf_counter(); {self.statement}; print(time.perf_counter() - start)"
+        return float(laboratory.run(side, code).line)
+
+
+@frozen
+class Script:
+    """Seconds from the start of a process until its script has printed the model's answer."""
+
+    name: str
+    scheme: str = "http"
+
+    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
+        url = laboratory.urls[self.scheme] + "/text"
+        output = laboratory.run(side, program(self.name), url)
+        if "Rain" not in output.line:
+            raise RuntimeError(f"the script {self.name} printed {output.line!r}")
+        return output.seconds
+
+
+@frozen
+class PeakMemory:
+    """The most bytes that a fresh process has had when it has done something."""
+
+    code: str
+    path: str = ""
+
+    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
+        url = laboratory.urls["http"] + self.path
+        output = laboratory.run(side, f"{self.code}\n{program('peak')}", url, MODULES[side])
+        return int(output.line) * 1024
+
+
+@frozen
+class Measurement:
+    """A line of the table.
+
+    Attributes:
+        name: What `--only` knows it by; both twins of a measurement have the same.
+        title: What the table calls it.
+        twin: The twin that works.
+        baseline: What kova is compared with.
+        kova: What kova does.
+        baseline_side: Who does the baseline: by hand, or kova itself.
+        has_json: Whether the JSON library matters, so that kova is measured with orjson too.
+        is_memory: Whether bytes are counted, and not seconds.
+    """
+
+    name: str
+    title: str
+    twin: Twin
+    baseline: Source
+    kova: Source
+    baseline_side: Side = field(default="by_hand", kw_only=True)
+    has_json: bool = field(default=True, kw_only=True)
+    is_memory: bool = field(default=False, kw_only=True)
+
+    @property
+    def target(self) -> Target:
+        """What it may cost."""
+        return TARGETS[self.name]
+
+
+def all_measurements(sizes: Sizes, *, with_tls: bool) -> list[Measurement]:
+    """The whole table."""
+    return [*_starts(with_tls), *_turns(sizes), *_crowds(sizes), *_memory(sizes)]
+
+
+NAMES: dict[Twin, str] = {
+    "blocking": "from kova import Agent, OpenAICompatibleProvider",
+    "async": "from kova import AsyncAgent, AsyncOpenAICompatibleProvider",
+}
+TWINS: tuple[Twin, Twin] = ("blocking", "async")
+SUFFIX: dict[Twin, str] = {"blocking": "", "async": "_async"}  # of the names of programs
+
+
+def _starts(with_tls: bool) -> Iterator[Measurement]:
+    httpx = ImportTime("import httpx")
+    yield Measurement("import", "import", "blocking", httpx, ImportTime("import kova"), has_json=False)
+    for twin in TWINS:
+        names = ImportTime(NAMES[twin])
+        yield Measurement("import-names", "import agent and provider", twin, httpx, names, has_json=False)
+    for scheme in ("http", "https") if with_tls else ("http",):
+        name, title = (
+            ("first-turn", "start to first answer") if scheme == "http" else ("first-turn-tls", "the same, TLS")
+        )
+        for twin in TWINS:
+            by_hand, kova = (Script(f"first_turn_{side}{SUFFIX[twin]}", scheme) for side in ("by_hand", "kova"))
+            yield Measurement(name, title, twin, by_hand, kova)
+
+
+def _turns(sizes: Sizes) -> Iterator[Measurement]:
+    works = {
+        "turn": ("turn, CPU", Work("turns", "/text", sizes.turns)),
+        "stream-1": ("event, 1 a chunk, CPU", Work("stream", f"/stream/{sizes.events}/1", sizes.events)),
+        "stream-50": ("event, 50 a chunk, CPU", Work("stream", f"/stream/{sizes.events}/50", sizes.events)),
+        "stream-alone": ("event, each alone, CPU", Work("stream", f"/paced/{sizes.paced_events}", sizes.paced_events)),
+        "tools": ("tool round, CPU", Work("tool loops", f"/tools/{sizes.rounds}", sizes.rounds)),
+        "history-cold": ("history, first turn, CPU", Work("history cold", "/text", sizes.exchanges)),
+        "history-warm": ("history, later turns, CPU", Work("history warm", "/text", sizes.exchanges)),
+    }
+    for name, (title, work) in works.items():
+        for twin in TWINS:
+            yield Measurement(name, title, twin, work, work)
+
+
+def _crowds(sizes: Sizes) -> Iterator[Measurement]:
+    path = f"/delayed/{sizes.delay}"
+    wall = Work("at once", path, sizes.concurrent, "wall")
+    yield Measurement("concurrent", f"{sizes.concurrent} turns at once", "async", wall, wall)
+    alone, crowded = Work("turns", "/text", sizes.turns), Work("at once", path, sizes.concurrent)
+    title = "CPU of each, against one alone"
+    yield Measurement("concurrent-cpu", title, "async", alone, crowded, baseline_side="kova")
+    threads = Work("at once", path, sizes.threads, "wall")
+    yield Measurement("threads", f"{sizes.threads} threads, 2 turns each", "blocking", threads, threads)
+
+
+def _memory(sizes: Sizes) -> Iterator[Measurement]:
+    for twin in TWINS:
+        httpx, kova = PeakMemory("import httpx"), PeakMemory(NAMES[twin])
+        yield Measurement("memory-import", "peak memory, import", twin, httpx, kova, has_json=False, is_memory=True)
+    for twin in TWINS:
+        stream = PeakMemory(program(f"stream{SUFFIX[twin]}"), f"/stream/{sizes.events}/1")
+        yield Measurement("memory-stream", "peak memory, stream", twin, stream, stream, is_memory=True)
