@@ -53,7 +53,7 @@ def demonstrate(title: str, turn: Callable[[], kova.AgentResponse]) -> None:
     response = turn()
     seconds = time.perf_counter() - started
     usage = response.usage
-    print(f"  {usage.input_tokens} tokens in, {usage.output_tokens} out, {response.llm_calls} calls, {seconds:.1f} seconds")
+    print(f"  {usage.input_tokens} tokens in, {usage.output_tokens} out, {response.llm_calls} calls, {seconds:.1f} s")
 
 
 if __name__ == "__main__":

@@ -97,26 +97,30 @@ _COUNTS = st.integers(0, 10_000)
 
 # ---- messages of any content at all, as their JSON form must bear it: lone halves of surrogate pairs, large numbers
 
-any_texts = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=20).map(
+_halves = st.integers(0xD800, 0xDFFF).map(chr)
+any_texts = st.text(st.characters(codec="utf-8") | _halves, max_size=12).map(
     lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # two halves are a character
 )
 any_json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.integers(-(10**400), 10**400) | json_scalars | any_texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(any_texts, inner, max_size=3),
-    max_leaves=8,
+    json_scalars | st.integers(-(10**400), 10**400) | any_texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(any_texts, inner, max_size=2),
+    max_leaves=5,
 )
-any_json_objects = st.dictionaries(any_texts, any_json_values, max_size=3)
+any_json_objects = st.dictionaries(any_texts, any_json_values, max_size=2)
 
 _any_text_blocks = st.builds(TextBlock, any_texts)
-_any_image_blocks = st.builds(ImageBlock, any_texts, st.binary()) | st.builds(ImageBlock, any_texts, url=any_texts)
+_any_image_blocks = st.builds(ImageBlock, any_texts, st.binary(max_size=9)) | st.builds(
+    ImageBlock, any_texts, url=any_texts
+)
+_any_results = any_texts | st.lists(_any_text_blocks | _any_image_blocks, max_size=3)
 any_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
     _any_text_blocks,
     _any_image_blocks,
     st.builds(
         ToolUseBlock, any_texts, any_texts, any_json_objects, st.none() | any_json_objects, st.none() | any_texts
     ),
-    st.builds(ToolResultBlock, any_texts, any_texts | st.lists(_any_text_blocks | _any_image_blocks), st.booleans()),
+    st.builds(ToolResultBlock, any_texts, _any_results, st.booleans()),
     st.builds(ThinkingBlock, any_texts, st.none() | any_texts, st.none() | any_json_objects),
 )
-any_messages = st.builds(ConversationMessage, st.sampled_from(Role), st.lists(any_blocks, max_size=4))
-any_histories = st.lists(any_messages, max_size=4)
+any_messages = st.builds(ConversationMessage, st.sampled_from(Role), st.lists(any_blocks, max_size=3))
+any_histories = st.lists(any_messages, max_size=3)

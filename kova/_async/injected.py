@@ -93,11 +93,12 @@ class AsyncInjectedResponse:
         return b""
 
     def _wake(self) -> None:
-        """End a thread's wait for the next piece, where the client's transport tells the socket."""
-        stream = self._response.extensions.get("network_stream")
-        sock = None if stream is None else stream.get_extra_info("socket")
-        if hasattr(sock, "shutdown"):
-            sockets.wake(sock)
+        """End a thread's wait for the next piece, where the response has a connection to itself and tells its socket."""
+        told = self._response.extensions
+        if "network_stream" in told and told.get("http_version", b"").startswith(b"HTTP/1"):
+            sock = told["network_stream"].get_extra_info("socket")
+            if sock is not None:
+                sockets.wake(sock)
 
     async def close(self, *, drain: bool = False) -> None:
         """End the exchange."""

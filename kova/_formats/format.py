@@ -5,9 +5,8 @@ Each folder beside this file is one format, in five files: `config`, `request`, 
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -17,6 +16,9 @@ from ..messages import ConversationMessage
 from ..responses import ModelInfo, ModelResponse, StreamEvent
 from ..tools import ToolDefinition
 from .wire import WireRequest
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["APIKey", "Format", "ProviderConfig", "StreamParser"]
 

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._formats.openai import FORMAT
 from .._formats.openai.config import OpenAIProviderConfig
 from .provider import HTTPProvider
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["OpenAICompatibleProvider"]
 
