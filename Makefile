@@ -33,8 +33,8 @@ check: $(INSTALLED)  ## lint, formatting, types, floors, and the generated twins
 unasync: $(INSTALLED)  ## generate kova/_sync and tests/_sync
 	$(PY) -P scripts/unasync.py
 
-bench: $(INSTALLED)  ## measure
-	$(PY) benchmarks/import_time.py
+bench: $(INSTALLED)  ## measure kova against the same work by hand on httpx
+	$(PY) -m benchmarks
 
 docs: $(INSTALLED)  ## check that the examples in the documentation compile
 	$(PY) -P scripts/check_docs.py

@@ -17,9 +17,11 @@ def main(arguments: list[str] | None = None, sizes: Sizes = FULL) -> None:
     print(report.heading(options.runs), flush=True)
     with Laboratory() as laboratory:
         for measurement in all_measurements(sizes, with_tls="https" in laboratory.urls):
-            if not options.only or measurement.name in options.only:
-                results.append(measure(measurement, laboratory, options.runs))
-                print(report.line(results[-1]), flush=True)
+            if options.only and measurement.name not in options.only:
+                continue
+            laboratory.retire_workers()
+            results.append(measure(measurement, laboratory, options.runs))
+            print(report.line(results[-1]), flush=True)
     print(report.summary(results))
     if options.json is not None:
         options.json.write_text(json.dumps(report.as_json(results, options.runs), indent=2) + "\n", "utf-8")
@@ -30,7 +32,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", metavar="NAME", choices=TARGETS, help="repeatable; " + ", ".join(TARGETS)
     )
-    parser.add_argument("--runs", type=int, default=7, help="samples of each side, of which the least counts")
+    parser.add_argument(
+        "--runs", type=int, default=7, help="samples of each side; the least counts, and the first compiles"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all samples to a file")
     options = parser.parse_args(arguments)
     if options.runs < 1:

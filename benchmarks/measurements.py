@@ -4,12 +4,13 @@ A measurement sets two sources of numbers beside each other. Its ratio is kova's
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
 from attrs import field, frozen
 
-from .laboratory import Laboratory, program
-from .sides import MODULES, Side, Twin
+from .laboratory import program
+from .sides import Side, Twin
+from .sources import ImportTime, PeakMemory, Script, Source, Work
 
 
 class Target(NamedTuple):
@@ -55,76 +56,6 @@ class Sizes(NamedTuple):
 FULL = Sizes()
 
 
-class Source(Protocol):
-    """Where the numbers of a measurement come from: seconds, or bytes."""
-
-    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float: ...
-
-
-@frozen
-class Work:
-    """Something done in a warm process (`works.py`): seconds of its CPU, or on the clock.
-
-    Attributes:
-        name: Names the work.
-        path: Chooses the server's answer.
-        count: How much is done.
-        quantity: What is counted.
-    """
-
-    name: str
-    path: str
-    count: int
-    quantity: Literal["cpu", "wall"] = "cpu"
-
-    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
-        order = {"work": self.name, "twin": twin, "url": laboratory.urls["http"] + self.path, "count": self.count}
-        reply = laboratory.order(side, order)
-        if (reply["json"] == "orjson") != (side == "kova_orjson"):
-            raise RuntimeError(f"{side} worked with {reply['json']}")
-        seconds: float = reply[self.quantity]
-        return seconds
-
-
-@frozen
-class ImportTime:
-    """Seconds that a statement takes in a fresh process."""
-
-    statement: str
-
-    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
-        code = f"import time; start = time.perf_counter(); {self.statement}; print(time.perf_counter() - start)"
-        return float(laboratory.run(side, code).line)
-
-
-@frozen
-class Script:
-    """Seconds from the start of a process until its script has printed the model's answer."""
-
-    name: str
-    scheme: str = "http"
-
-    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
-        url = laboratory.urls[self.scheme] + "/text"
-        output = laboratory.run(side, program(self.name), url)
-        if "Rain" not in output.line:
-            raise RuntimeError(f"the script {self.name} printed {output.line!r}")
-        return output.seconds
-
-
-@frozen
-class PeakMemory:
-    """The most bytes that a fresh process has had when it has done something."""
-
-    code: str
-    path: str = ""
-
-    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
-        url = laboratory.urls["http"] + self.path
-        output = laboratory.run(side, f"{self.code}\n{program('peak')}", url, MODULES[side])
-        return int(output.line) * 1024
-
-
 @frozen
 class Measurement:
     """A line of the table.
@@ -160,27 +91,29 @@ def all_measurements(sizes: Sizes, *, with_tls: bool) -> list[Measurement]:
     return [*_starts(with_tls), *_turns(sizes), *_crowds(sizes), *_memory(sizes)]
 
 
-NAMES: dict[Twin, str] = {
+TWINS: tuple[Twin, Twin] = ("blocking", "async")
+SUFFIX: dict[Twin, str] = {"blocking": "", "async": "_async"}  # of the names of programs
+IMPORT: dict[Twin, str] = {
     "blocking": "from kova import Agent, OpenAICompatibleProvider",
     "async": "from kova import AsyncAgent, AsyncOpenAICompatibleProvider",
 }
-TWINS: tuple[Twin, Twin] = ("blocking", "async")
-SUFFIX: dict[Twin, str] = {"blocking": "", "async": "_async"}  # of the names of programs
 
 
 def _starts(with_tls: bool) -> Iterator[Measurement]:
     httpx = ImportTime("import httpx")
     yield Measurement("import", "import", "blocking", httpx, ImportTime("import kova"), has_json=False)
     for twin in TWINS:
-        names = ImportTime(NAMES[twin])
+        names = ImportTime(IMPORT[twin])
         yield Measurement("import-names", "import agent and provider", twin, httpx, names, has_json=False)
-    for scheme in ("http", "https") if with_tls else ("http",):
-        name, title = (
-            ("first-turn", "start to first answer") if scheme == "http" else ("first-turn-tls", "the same, TLS")
-        )
-        for twin in TWINS:
-            by_hand, kova = (Script(f"first_turn_{side}{SUFFIX[twin]}", scheme) for side in ("by_hand", "kova"))
-            yield Measurement(name, title, twin, by_hand, kova)
+    for twin in TWINS:
+        yield Measurement("first-turn", "start to first answer", twin, *_scripts(twin, "http"))
+    for twin in TWINS if with_tls else ():
+        yield Measurement("first-turn-tls", "the same over TLS", twin, *_scripts(twin, "https"))
+
+
+def _scripts(twin: Twin, scheme: str) -> tuple[Source, Source]:
+    by_hand, kova = (Script(f"first_turn_{side}{SUFFIX[twin]}", scheme) for side in ("by_hand", "kova"))
+    return by_hand, kova
 
 
 def _turns(sizes: Sizes) -> Iterator[Measurement]:
@@ -211,7 +144,7 @@ def _crowds(sizes: Sizes) -> Iterator[Measurement]:
 
 def _memory(sizes: Sizes) -> Iterator[Measurement]:
     for twin in TWINS:
-        httpx, kova = PeakMemory("import httpx"), PeakMemory(NAMES[twin])
+        httpx, kova = PeakMemory("import httpx"), PeakMemory(IMPORT[twin])
         yield Measurement("memory-import", "peak memory, import", twin, httpx, kova, has_json=False, is_memory=True)
     for twin in TWINS:
         stream = PeakMemory(program(f"stream{SUFFIX[twin]}"), f"/stream/{sizes.events}/1")

@@ -6,6 +6,8 @@ import platform
 from collections.abc import Sequence
 from typing import Any
 
+import kova
+
 from .runner import Result
 
 COLUMNS = "{:30} {:8}  {:>9}  {:>9}  {:>6}  {:>7}  {:9}  {:>9}  {:>6}  {:>7}"
@@ -56,7 +58,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cpus": os.cpu_count(),
-        "packages": {name: _version(name) for name in ("kova-sdk", "httpx", "orjson")},
+        "packages": {"kova": kova.__version__, **{name: _version(name) for name in ("httpx", "orjson")}},
     }
 
 
@@ -92,7 +94,9 @@ def _amount(samples: Sequence[float], is_memory: bool) -> str:
     least = min(samples)
     if is_memory:
         return f"{least / 2**20:.1f} MiB"
-    return f"{least * 1e3:.1f} ms" if least >= 0.01 else f"{least * 1e6:.1f} µs"
+    if least < 0.001:
+        return f"{least * 1e6:.1f} µs"
+    return f"{least * 1e3:.2f} ms" if least < 0.01 else f"{least * 1e3:.1f} ms"
 
 
 def _ratio(ratio: float | None) -> str:

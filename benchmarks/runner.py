@@ -8,6 +8,8 @@ from .laboratory import Laboratory
 from .measurements import Measurement
 from .sides import Side
 
+MEMORY_RUNS = 3  # memory varies little
+
 
 @frozen
 class Result:
@@ -53,9 +55,8 @@ def measure(measurement: Measurement, laboratory: Laboratory, runs: int) -> Resu
     ]
     if measurement.has_json and importlib.util.find_spec("orjson") is not None:
         columns.append((result.kova_orjson, "kova_orjson"))
-    for _ in range(runs):
+    for _ in range(min(runs, MEMORY_RUNS) if measurement.is_memory else runs):
         for samples, side in columns:
             source = measurement.baseline if samples is result.baseline else measurement.kova
             samples.append(source.sample(laboratory, side, measurement.twin))
-    laboratory.retire_workers()
     return result

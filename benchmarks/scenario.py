@@ -11,7 +11,6 @@ KEY = "key"
 CHAT_PATH = "/v1/chat/completions"
 QUESTION = "What is the weather in Reykjavík?"
 TIMEOUT = 60.0  # seconds
-CONNECTIONS = 1000  # kova's default; httpx's own is 100, which would let 200 turns at once go in two waves
 
 
 def look_up(town: str) -> str:

@@ -10,6 +10,7 @@ import json
 import sys
 from typing import Any
 
+from . import works
 from .sides import MODULES, hide_modules
 
 
@@ -22,8 +23,6 @@ def main(side: str) -> None:
 
 def obey(module: str, order: dict[str, Any]) -> dict[str, Any]:
     """Do a work, and say what it took."""
-    from . import works  # after modules are hidden
-
     implementation = importlib.import_module(module)
     if order["twin"] == "async":
         asynchronous = works.ASYNC[order["work"]]

@@ -8,12 +8,13 @@ Each request is answered by the next of the played answers; an answer is a funct
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import re
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, Self, TypeAlias
 
 Answer: TypeAlias = Callable[["Exchange"], None]
@@ -176,6 +177,26 @@ def read_request(connection: socket.socket, stream: BinaryIO) -> Exchange | None
         headers[name.strip().lower()] = value.strip()
     body = stream.read(int(headers.get("content-length", 0)))
     return Exchange(connection, line[0], line[1], headers, body)
+
+
+@contextlib.contextmanager
+def greeter() -> Iterator[int]:
+    """A port where a greeting is all that one gets: neither HTTP nor TLS."""
+
+    def greet() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(b"220 mail.example.org ESMTP\r\n")
+                    connection.recv(65536)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        wake(listener)
+        thread.join(5)
 
 
 def wake(sock: socket.socket) -> None:

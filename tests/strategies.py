@@ -124,3 +124,5 @@ any_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
 )
 any_messages = st.builds(ConversationMessage, st.sampled_from(Role), st.lists(any_blocks, max_size=3))
 any_histories = st.lists(any_messages, max_size=3)
+
+any_texts.validate()  # makes hypothesis' table of characters, which takes seconds once, and no test's time

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import h11
 
+from .._proxies import Proxy
 from .._runtime.scope import Deadline
 from ..errors import ConnectionError
 from .network import AsyncNetworkStream
@@ -39,10 +40,12 @@ class AsyncConnection:
     Args:
         origin: Where it leads.
         stream: The bytes to and from there.
+        proxy: The proxy at the other end of the stream, if there is one.
     """
 
-    def __init__(self, origin: Origin, stream: AsyncNetworkStream) -> None:
+    def __init__(self, origin: Origin, stream: AsyncNetworkStream, proxy: Proxy | None = None) -> None:
         self.origin = origin
+        self._forwarded_by = proxy if origin.scheme == "http" else None  # it sees the requests, and passes them on
         self.exchanges = 0
         self._stream = stream
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
@@ -53,6 +56,10 @@ class AsyncConnection:
         """Send a request."""
         self.exchanges += 1
         self._is_read = False
+        if self._forwarded_by is not None:
+            target = f"http://{dict(headers)['host']}{target}"
+            if self._forwarded_by.authorization is not None:
+                headers = [*headers, ("proxy-authorization", self._forwarded_by.authorization)]
         head = self._http.send(h11.Request(method=method, target=target, headers=headers))
         data = self._http.send(h11.Data(data=body)) if body else b""
         end = self._http.send(h11.EndOfMessage())

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._proxies import Proxy, environment_proxies
 from .._runtime import aio as rt
 from .._runtime.scope import deadline_after
 from ..errors import ConnectionError
 from .connection import AsyncConnection, Origin
 from .network import AsyncNetworkStream, AsyncTLSStream, connect_tcp
+from .tunnel import open_tunnel
 
 __all__ = ["AsyncConnectionPool"]
 
@@ -30,6 +32,7 @@ class AsyncConnectionPool:
         self._permits = rt.Semaphore(max_connections)
         self._connect_timeout = connect_timeout
         self._ssl_context = ssl_context
+        self._proxy_for = environment_proxies()
         self._idle: dict[Origin, list[AsyncConnection]] = {}
         self._lent: set[AsyncConnection] = set()
 
@@ -87,24 +90,35 @@ class AsyncConnectionPool:
 
     async def _connect(self, origin: Origin) -> AsyncConnection:
         what = f"connecting to {origin.host}:{origin.port}"
+        proxy = self._proxy_for(origin.scheme, origin.host)
         with rt.fail_at(deadline_after(self._connect_timeout, what)):
-            tcp = await connect_tcp(origin.host, origin.port)
+            tcp = await connect_tcp(*((origin.host, origin.port) if proxy is None else (proxy.host, proxy.port)))
             try:
-                stream = await self._secure(tcp, origin) if origin.scheme == "https" else tcp
+                stream = await self._open_stream(tcp, origin, proxy)
             except BaseException:
                 tcp.close()
                 raise
-        return AsyncConnection(origin, stream)
+        return AsyncConnection(origin, stream, proxy)
 
-    async def _secure(self, tcp: AsyncNetworkStream, origin: Origin) -> AsyncTLSStream:
+    async def _open_stream(self, tcp: AsyncNetworkStream, origin: Origin, proxy: Proxy | None) -> AsyncNetworkStream:
+        stream = tcp
+        if proxy is not None and proxy.scheme == "https":
+            stream = await self._secure(stream, proxy.host, proxy.port)
+        if origin.scheme == "https":
+            if proxy is not None:
+                await open_tunnel(stream, proxy, origin.host, origin.port)
+            stream = await self._secure(stream, origin.host, origin.port)
+        return stream
+
+    async def _secure(self, stream: AsyncNetworkStream, host: str, port: int) -> AsyncTLSStream:
         import ssl
 
         context = await rt.run_blocking(self._ssl_context)  # reads the certificate authorities from a file
         assert isinstance(context, ssl.SSLContext)
-        stream = AsyncTLSStream(tcp, context, origin.host)
+        secured = AsyncTLSStream(stream, context, host)
         try:
-            await stream.handshake()
+            await secured.handshake()
         except OSError as error:
             reason = getattr(error, "verify_message", None) or error
-            raise ConnectionError(f"no TLS connection to {origin.host}:{origin.port}: {reason}") from error
-        return stream
+            raise ConnectionError(f"no TLS connection to {host}:{port}: {reason}") from error
+        return secured

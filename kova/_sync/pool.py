@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._proxies import Proxy, environment_proxies
 from .._runtime import threads as rt
 from .._runtime.scope import deadline_after
 from ..errors import ConnectionError
 from .connection import Connection, Origin
 from .network import NetworkStream, TLSStream, connect_tcp
+from .tunnel import open_tunnel
 
 __all__ = ["ConnectionPool"]
 
@@ -33,6 +35,7 @@ class ConnectionPool:
         self._permits = rt.Semaphore(max_connections)
         self._connect_timeout = connect_timeout
         self._ssl_context = ssl_context
+        self._proxy_for = environment_proxies()
         self._idle: dict[Origin, list[Connection]] = {}
         self._lent: set[Connection] = set()
 
@@ -90,24 +93,35 @@ class ConnectionPool:
 
     def _connect(self, origin: Origin) -> Connection:
         what = f"connecting to {origin.host}:{origin.port}"
+        proxy = self._proxy_for(origin.scheme, origin.host)
         with rt.fail_at(deadline_after(self._connect_timeout, what)):
-            tcp = connect_tcp(origin.host, origin.port)
+            tcp = connect_tcp(*((origin.host, origin.port) if proxy is None else (proxy.host, proxy.port)))
             try:
-                stream = self._secure(tcp, origin) if origin.scheme == "https" else tcp
+                stream = self._open_stream(tcp, origin, proxy)
             except BaseException:
                 tcp.close()
                 raise
-        return Connection(origin, stream)
+        return Connection(origin, stream, proxy)
 
-    def _secure(self, tcp: NetworkStream, origin: Origin) -> TLSStream:
+    def _open_stream(self, tcp: NetworkStream, origin: Origin, proxy: Proxy | None) -> NetworkStream:
+        stream = tcp
+        if proxy is not None and proxy.scheme == "https":
+            stream = self._secure(stream, proxy.host, proxy.port)
+        if origin.scheme == "https":
+            if proxy is not None:
+                open_tunnel(stream, proxy, origin.host, origin.port)
+            stream = self._secure(stream, origin.host, origin.port)
+        return stream
+
+    def _secure(self, stream: NetworkStream, host: str, port: int) -> TLSStream:
         import ssl
 
         context = rt.run_blocking(self._ssl_context)  # reads the certificate authorities from a file
         assert isinstance(context, ssl.SSLContext)
-        stream = TLSStream(tcp, context, origin.host)
+        secured = TLSStream(stream, context, host)
         try:
-            stream.handshake()
+            secured.handshake()
         except OSError as error:
             reason = getattr(error, "verify_message", None) or error
-            raise ConnectionError(f"no TLS connection to {origin.host}:{origin.port}: {reason}") from error
-        return stream
+            raise ConnectionError(f"no TLS connection to {host}:{port}: {reason}") from error
+        return secured

@@ -147,11 +147,12 @@ async def test_a_server_that_accepts_nobody_any_more() -> None:
             filler.close()
 
 
-async def test_tls_where_there_is_none(server: ModelServer) -> None:
-    url = server.url.replace("http://", "https://")
-    async with kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=url) as model:
-        with pytest.raises(kova.ConnectionError, match="no TLS connection"):
-            await model.chat_completion(HI)
+async def test_tls_where_there_is_none() -> None:
+    with play.greeter() as port:
+        url = f"https://127.0.0.1:{port}"
+        async with kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=url) as model:
+            with pytest.raises(kova.ConnectionError, match="no TLS connection"):
+                await model.chat_completion(HI)
 
 
 async def test_a_tls_handshake_that_hangs_ends_in_time() -> None:

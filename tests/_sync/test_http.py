@@ -150,11 +150,12 @@ def test_a_server_that_accepts_nobody_any_more() -> None:
             filler.close()
 
 
-def test_tls_where_there_is_none(server: ModelServer) -> None:
-    url = server.url.replace("http://", "https://")
-    with kova.OpenAICompatibleProvider("m", api_key="k", base_url=url) as model:
-        with pytest.raises(kova.ConnectionError, match="no TLS connection"):
-            model.chat_completion(HI)
+def test_tls_where_there_is_none() -> None:
+    with play.greeter() as port:
+        url = f"https://127.0.0.1:{port}"
+        with kova.OpenAICompatibleProvider("m", api_key="k", base_url=url) as model:
+            with pytest.raises(kova.ConnectionError, match="no TLS connection"):
+                model.chat_completion(HI)
 
 
 def test_a_tls_handshake_that_hangs_ends_in_time() -> None:

@@ -310,6 +310,7 @@ def steps_of(module_file: str, action: Callable[[], object], interrupt: Callable
         return trace
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 traces steps only where it is said before it begins
     sys.settrace(trace)
     try:
         action()
