@@ -11,7 +11,7 @@ import inspect
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from attrs import field, frozen
@@ -20,7 +20,7 @@ from . import _json
 from ._schema import SchemaError
 from .cancellation import CancellationToken
 from .errors import BuildError, ToolExecutionError
-from .messages import ImageBlock, JSONObject, TextBlock
+from .messages import ImageBlock, JSONObject, TextBlock, result_content
 
 if TYPE_CHECKING:
     import os
@@ -64,15 +64,6 @@ class ToolDefinition:
     parameters: JSONObject
 
 
-def _result_content(content: str | Iterable[TextBlock | ImageBlock]) -> str | tuple[TextBlock | ImageBlock, ...]:
-    if isinstance(content, str):
-        return content
-    blocks = tuple(content)
-    if not all(isinstance(block, RESULT_BLOCKS) for block in blocks):
-        raise TypeError("the content of a tool result is text, or blocks of text and images")
-    return blocks
-
-
 @frozen
 class ToolResult:
     """What a tool gives back to the model.
@@ -82,7 +73,7 @@ class ToolResult:
         is_error: Whether the call failed; the content then says how.
     """
 
-    content: str | tuple[TextBlock | ImageBlock, ...] = field(converter=_result_content)
+    content: str | tuple[TextBlock | ImageBlock, ...] = field(converter=result_content)
     is_error: bool = False
 
 

@@ -46,6 +46,11 @@ class TLSModelServer(ModelServer):
         self.ca.configure_trust(context)
         return context
 
+    def want_client_certificates(self) -> None:
+        """Accept only clients that show a certificate of the server's authority."""
+        self.ca.configure_trust(self._context)
+        self._context.verify_mode = ssl.CERT_REQUIRED
+
     def _serve(self, connection: socket.socket) -> None:
         if self.connections <= self._silent:
             self._say_nothing(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Mapping, Sequence
@@ -82,7 +83,7 @@ class AsyncToolRunner:
             arguments = tool.bind(call.input, context)
             value = await rt.call(functools.partial(tool.fn, **arguments), stop=token)
         else:
-            value = await rt.call(tool.execute, dict(call.input), context, stop=token)
+            value = await rt.call(tool.execute, copy.deepcopy(dict(call.input)), context, stop=token)
         return normalize_result(call.name, value)
 
     def _not_found(self, name: str) -> ToolResult:

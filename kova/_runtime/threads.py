@@ -1,30 +1,26 @@
 """The blocking runtime: threads, sockets and queues, behind the names that both runtimes share.
 
-Every wait sees the current scope: the nearest deadline, and the token whose cancellation ends the wait. A wait that
-the scope ends raises `Cancelled`; the block that set the deadline or token turns it into the error for the user.
+Every wait sees the current scope (`thread_scope`): the nearest deadline, and the token whose cancellation ends it.
 """
 
 from __future__ import annotations
 
 import contextvars
-import math
-import os
-import socket
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..cancellation import CancellationToken
-from ..errors import BuildError, TurnCancelledError
+from ..errors import BuildError
 from . import workers
 from .callables import is_async_callable
 from .scope import GRACE, Deadline
-from .sockets import wake
+from .sockets import Socket, wake
+from .thread_scope import Cancelled, CancelOn, FailAt, MoveOnAfter, Scope, current
 
 __all__ = [
     "Channel",
@@ -51,153 +47,37 @@ __all__ = [
 T = TypeVar("T")
 
 
-class Cancelled(BaseException):
-    """The scope of the waiting code is over."""
-
-
-class Scope:
-    """What may end a wait: the nearest deadline, and a token.
-
-    `base` is the scope at the bottom of the present thread. Whoever started the thread waits under these limits and
-    abandons it when they end, so that only tighter ones need a further thread.
-    """
-
-    __slots__ = ("base", "deadline", "token")
-
-    def __init__(self, deadline: float, token: CancellationToken | None, base: Scope | None = None) -> None:
-        self.deadline = deadline
-        self.token = token
-        self.base = base or self
-
-    def is_over(self) -> bool:
-        return (self.token is not None and self.token.is_cancelled) or time.monotonic() >= self.deadline
-
-    def timeout(self) -> float | None:
-        """Seconds that a wait may take; None for no limit."""
-        if self.token is not None and self.token.is_cancelled:
-            raise Cancelled
-        if self.deadline == math.inf:
-            return None
-        seconds = self.deadline - time.monotonic()
-        if seconds <= 0:
-            raise Cancelled
-        return min(seconds, threading.TIMEOUT_MAX)
-
-    def can_end_before_thread(self) -> bool:
-        return self.token is not self.base.token or self.deadline < self.base.deadline
-
-
-_UNLIMITED = Scope(math.inf, None)
-_scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("kova_scope", default=_UNLIMITED)
-
-
 # ---- limits
-
-
-class _Limit:
-    """A scope for the time of a with block."""
-
-    def __enter__(self) -> None:
-        self._outer = _scope.get()
-        self._reset = _scope.set(self._inner(self._outer))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        _scope.reset(self._reset)
-        return kind is Cancelled and not self._outer.is_over() and self._ended()
-
-    def _inner(self, outer: Scope) -> Scope:
-        raise NotImplementedError
-
-    def _ended(self) -> bool:
-        """Say what ended the block: raise its error, or tell whether it just ends."""
-        raise NotImplementedError
-
-
-class _FailAt(_Limit):
-    def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
-
-    def _inner(self, outer: Scope) -> Scope:
-        return Scope(min(outer.deadline, self._deadline.at), outer.token, outer.base)
-
-    def _ended(self) -> Literal[False]:
-        if self._deadline.remaining() <= 0:
-            raise self._deadline.error() from None
-        return False
-
-
-class _CancelOn(_Limit):
-    def __init__(self, token: CancellationToken) -> None:
-        self._token = token
-
-    def __enter__(self) -> None:
-        self._token.raise_if_cancelled()
-        super().__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        self._forget()
-        return super().__exit__(kind, error, trace)
-
-    def _inner(self, outer: Scope) -> Scope:
-        if outer.token is None:
-            self._forget: Callable[[], None] = lambda: None
-            return Scope(outer.deadline, self._token, outer.base)
-        both = outer.token.child()
-        self._forget = self._token.add_callback(both.cancel)
-        return Scope(outer.deadline, both, outer.base)
-
-    def _ended(self) -> Literal[False]:
-        if self._token.is_cancelled:
-            raise TurnCancelledError(self._token.reason) from None
-        return False
-
-
-class _MoveOnAfter(_Limit):
-    def __init__(self, seconds: float, *, shielded: bool) -> None:
-        self._at = time.monotonic() + seconds
-        self._shielded = shielded
-
-    def _inner(self, outer: Scope) -> Scope:
-        if self._shielded:
-            return Scope(self._at, None, outer.base)
-        return Scope(min(outer.deadline, self._at), outer.token, outer.base)
-
-    def _ended(self) -> bool:
-        return time.monotonic() >= self._at
 
 
 def fail_at(deadline: Deadline | None) -> AbstractContextManager[None]:
     """Raise the deadline's error out of a block that is still waiting when it has passed."""
-    return nullcontext() if deadline is None else _FailAt(deadline)
+    return nullcontext() if deadline is None else FailAt(deadline)
 
 
 def cancel_on(token: CancellationToken | None) -> AbstractContextManager[None]:
     """Raise `TurnCancelledError` out of a block that is still waiting when the token is cancelled."""
-    return nullcontext() if token is None else _CancelOn(token)
+    return nullcontext() if token is None else CancelOn(token)
 
 
 def move_on_after(seconds: float) -> AbstractContextManager[None]:
     """Leave a block that is still waiting after the given seconds."""
-    return _MoveOnAfter(seconds, shielded=False)
+    return MoveOnAfter(seconds, shielded=False)
 
 
 def shield(grace: float) -> AbstractContextManager[None]:
     """A block that outer limits do not end, for clean-up; it is left after `grace` seconds."""
-    return _MoveOnAfter(grace, shielded=True)
+    return MoveOnAfter(grace, shielded=True)
 
 
 def remaining() -> float:
     """Seconds until the nearest deadline; infinite where there is none."""
-    return _scope.get().deadline - time.monotonic()
+    return current.get().deadline - time.monotonic()
 
 
 def checkpoint() -> None:
     """End here if the scope is over."""
-    if _scope.get().is_over():
+    if current.get().is_over():
         raise Cancelled
 
 
@@ -213,7 +93,7 @@ _WAKE = _Wake()
 
 def _get(queue: SimpleQueue[Any]) -> Any:
     """The next item of a queue, waited for within the current scope. All waits but those for sockets are this one."""
-    scope = _scope.get()
+    scope = current.get()
     while True:
         timeout = scope.timeout()
         forget = scope.token.add_callback(lambda: queue.put(_WAKE)) if scope.token is not None else None
@@ -230,7 +110,7 @@ def _get(queue: SimpleQueue[Any]) -> Any:
 
 def sleep(seconds: float) -> None:
     """Wait for the given number of seconds."""
-    with _MoveOnAfter(seconds, shielded=False):
+    with MoveOnAfter(seconds, shielded=False):
         _get(SimpleQueue())
 
 
@@ -308,7 +188,7 @@ class TaskGroup:
     """
 
     def __enter__(self) -> TaskGroup:
-        outer = _scope.get().token
+        outer = current.get().token
         self._token = CancellationToken() if outer is None else outer.child()
         self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
         self._running = 0
@@ -316,12 +196,12 @@ class TaskGroup:
         return self
 
     def start_soon(self, function: Callable[..., object], /, *args: Any) -> None:
-        scope = Scope(_scope.get().deadline, self._token)
+        scope = Scope(current.get().deadline, self._token)
         context = contextvars.copy_context()
         ended = self._ended
 
         def child() -> None:
-            _scope.set(scope)
+            current.set(scope)
             function(*args)
 
         def work() -> None:
@@ -334,8 +214,8 @@ class TaskGroup:
                 error = raised
             ended.put(error)
 
-        self._running += 1
         workers.start(work)
+        self._running += 1
 
     def cancel(self) -> None:
         """Tell all children to stop."""
@@ -398,7 +278,7 @@ def check_native(method: object, argument: str) -> None:
 
 def run_blocking(function: Callable[..., T], /, *args: Any) -> T:
     """Call a plain function that may block; when the scope ends first, it is abandoned."""
-    if not _scope.get().can_end_before_thread():
+    if not current.get().can_end_before_thread():
         return function(*args)
     return _in_worker(function, args, None)
 
@@ -411,7 +291,7 @@ def call(function: Callable[..., Any], /, *args: Any, stop: CancellationToken | 
     """
     if is_async_callable(function):
         return _in_worker(_run_in_loop, (function, args, stop), stop)
-    if not _scope.get().can_end_before_thread():
+    if not current.get().can_end_before_thread():
         return function(*args)
     return _in_worker(function, args, stop)
 
@@ -419,10 +299,10 @@ def call(function: Callable[..., Any], /, *args: Any, stop: CancellationToken | 
 def _in_worker(function: Callable[..., T], args: tuple[Any, ...], stop: CancellationToken | None) -> T:
     outcome: SimpleQueue[Callable[[], T]] = SimpleQueue()
     context = contextvars.copy_context()
-    scope = _scope.get()
+    scope = current.get()
 
     def inside() -> T:
-        _scope.set(Scope(scope.deadline, scope.token))
+        current.set(Scope(scope.deadline, scope.token))
         return function(*args)
 
     def work() -> None:
@@ -469,24 +349,24 @@ def _run_in_loop(function: Callable[..., Any], args: tuple[Any, ...], stop: Canc
 # ---- sockets
 
 
-def connect(sock: socket.socket, address: Any) -> None:
+def connect(sock: Socket, address: Any) -> None:
     """Connect a socket."""
     _with_socket(sock, lambda: sock.connect(address))
 
 
-def send(sock: socket.socket, data: bytes) -> None:
+def send(sock: Socket, data: bytes) -> None:
     """Send all of the data."""
     _with_socket(sock, lambda: sock.sendall(data))
 
 
-def receive(sock: socket.socket, max_bytes: int) -> bytes:
+def receive(sock: Socket, max_bytes: int) -> bytes:
     """Receive some data; nothing at the end of the stream."""
     return _with_socket(sock, lambda: sock.recv(max_bytes))
 
 
-def _with_socket(sock: socket.socket, operation: Callable[[], T]) -> T:
+def _with_socket(sock: Socket, operation: Callable[[], T]) -> T:
     """A blocking operation that the scope can end: shutting a socket down wakes the thread that waits for it."""
-    scope = _scope.get()
+    scope = current.get()
     sock.settimeout(scope.timeout())
     forget = scope.token.add_callback(lambda: wake(sock)) if scope.token is not None else None
     try:
@@ -514,21 +394,12 @@ def _await_end(scope: Scope) -> None:
 
 
 class _Process:
-    """Stands for this process; a forked child is another one."""
+    """Stands for this process."""
 
 
-_process = _Process()
+_PROCESS = _Process()
 
 
 def owner() -> object:
     """Whose connections the present code may use: those of this process."""
-    return _process
-
-
-def _new_process() -> None:
-    global _process
-    _process = _Process()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_process)
+    return _PROCESS

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Mapping, Sequence
@@ -85,7 +86,7 @@ class ToolRunner:
             arguments = tool.bind(call.input, context)
             value = rt.call(functools.partial(tool.fn, **arguments), stop=token)
         else:
-            value = rt.call(tool.execute, dict(call.input), context, stop=token)
+            value = rt.call(tool.execute, copy.deepcopy(dict(call.input)), context, stop=token)
         return normalize_result(call.name, value)
 
     def _not_found(self, name: str) -> ToolResult:

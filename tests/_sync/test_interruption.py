@@ -81,6 +81,14 @@ def goes_on(agent: kova.Agent, server: ModelServer) -> None:
     wait_until(lambda: not kova_threads(), "no thread of kova's is left")
 
 
+def until(condition: Callable[[], object], what: str) -> None:
+    """Let others go on until something has happened, which must be quick."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < QUICKLY, f"not yet: {what}"
+        rt.sleep(0.001)
+
+
 def ignore(name: str, value: object) -> None:
     """In place of a record."""
 
@@ -284,15 +292,12 @@ def test_in_the_queue_for_a_connection(server: ModelServer) -> None:
     with provider(server) as model, rt.TaskGroup() as group:
         for number in range(4):
             group.start_soon(ask, number)
-            while number == 0 and not reached.is_set():
-                rt.sleep(0.01)
+            if number == 0:
+                until(reached.is_set, "the first turn has the connection")
         rt.sleep(0.05)  # the others queue up meanwhile; those that have not yet are cancelled before they do
         for number in (3, 2, 1, 0):
             tokens[number].cancel()
-            start = time.monotonic()
-            while number not in ends:
-                rt.sleep(0.001)
-                assert time.monotonic() - start < QUICKLY, f"the turn that waits as number {number} goes on"
+            until(lambda: number in ends, f"turn {number} has ended")  # noqa: B023
     assert ends == [3, 2, 1, 0]
     assert len(server.exchanges) == 1
 

@@ -48,6 +48,15 @@ def endless(left: threading.Semaphore) -> Callable[[Exchange], None]:
     return answer
 
 
+def until(condition: Callable[[], object]) -> None:
+    """Let others go on until something has happened."""
+    with rt.move_on_after(SOON):
+        while not condition():
+            rt.sleep(0.005)
+        return
+    pytest.fail("what was waited for did not happen")
+
+
 # ---- broken off
 
 
@@ -297,13 +306,11 @@ def test_a_stream_of_a_provider_closed_by_another_task_while_it_is_read(server: 
     with provider(server) as model, rt.TaskGroup() as group:
         stream = model.chat_completion_stream(HI)
         group.start_soon(read, stream)
-        while not reading.is_set():
-            rt.sleep(0.01)
-        rt.sleep(0.01)
+        until(reading.is_set)
+        rt.sleep(0.01)  # it reads again, or is about to
         stream.close()
         assert left.acquire(timeout=SOON)
-        while len(ends) < 2:
-            rt.sleep(0.01)
+        until(lambda: len(ends) == 2)
     assert ends == [kova.TextDelta("first"), kova.ConnectionError]
 
 
