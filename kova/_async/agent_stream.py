@@ -49,6 +49,7 @@ class AsyncAgentStream:
         self._token = token
         self._timeout = timeout
         self._deadline: Deadline | None = None
+        self._is_entered = False
         self._ready: deque[AgentEvent] = deque()
         self._group: rt.TaskGroup | None = None
         self._source: AsyncEventSource | None = None
@@ -56,8 +57,9 @@ class AsyncAgentStream:
         self._response: AgentResponse | None = None
 
     async def __aenter__(self) -> Self:
-        if self._response is not None or self._group is not None:
-            raise StreamError("a stream can be used once")
+        if self._is_entered:
+            raise StreamError("a stream can be used once: make another one")
+        self._is_entered = True
         # The group is held for the whole block, since tasks must not be started inside a scope that the caller's
         # code may leave first; it is used while several tools run.
         self._group = await rt.TaskGroup().__aenter__()
@@ -75,10 +77,10 @@ class AsyncAgentStream:
         self._ready.clear()
         if group is None:
             return
-        group.cancel()
         try:
             await self._stop()
         finally:
+            group.cancel()
             await group.__aexit__(None, None, None)
 
     async def _stop(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from .._assembly import Assembler
-from .._runtime import aio as rt
 from .._turn import ModelRequest
 from ..errors import StreamError
 from ..responses import ModelResponse, StreamEvent
@@ -65,7 +64,7 @@ class AsyncForeignStream:
         return [event]
 
     async def close(self) -> None:
-        """Close the iterator, where it can be closed."""
-        close = getattr(self._events, "aclose", None) or getattr(self._events, "close", None)
+        """Close the generator, if it is one."""
+        close = getattr(self._events, "aclose", None)
         if close is not None:
-            await rt.call(close)
+            await close()

@@ -52,6 +52,7 @@ class AgentStream:
         self._token = token
         self._timeout = timeout
         self._deadline: Deadline | None = None
+        self._is_entered = False
         self._ready: deque[AgentEvent] = deque()
         self._group: rt.TaskGroup | None = None
         self._source: EventSource | None = None
@@ -59,8 +60,9 @@ class AgentStream:
         self._response: AgentResponse | None = None
 
     def __enter__(self) -> Self:
-        if self._response is not None or self._group is not None:
-            raise StreamError("a stream can be used once")
+        if self._is_entered:
+            raise StreamError("a stream can be used once: make another one")
+        self._is_entered = True
         # The group is held for the whole block, since tasks must not be started inside a scope that the caller's
         # code may leave first; it is used while several tools run.
         self._group = rt.TaskGroup().__enter__()
@@ -78,10 +80,10 @@ class AgentStream:
         self._ready.clear()
         if group is None:
             return
-        group.cancel()
         try:
             self._stop()
         finally:
+            group.cancel()
             group.__exit__(None, None, None)
 
     def _stop(self) -> None:

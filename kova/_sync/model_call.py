@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from .._assembly import Assembler
-from .._runtime import threads as rt
 from .._turn import ModelRequest
 from ..errors import StreamError
 from ..responses import ModelResponse, StreamEvent
@@ -68,7 +67,7 @@ class ForeignStream:
         return [event]
 
     def close(self) -> None:
-        """Close the iterator, where it can be closed."""
-        close = getattr(self._events, "close", None) or getattr(self._events, "close", None)
+        """Close the generator, if it is one."""
+        close = getattr(self._events, "close", None)
         if close is not None:
-            rt.call(close)
+            close()

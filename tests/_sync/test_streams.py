@@ -15,6 +15,7 @@ import pytest
 
 import kova
 from kova._runtime import threads as rt
+from kova._runtime import workers
 from tests import server as play
 from tests.observe import kova_threads, sockets, wait_until
 from tests.server import Exchange, ModelServer
@@ -24,12 +25,6 @@ pytestmark = pytest.mark.anyio
 
 HI = [kova.user_message("Hi")]
 SOON = 5.0  # seconds: five times the 1 in which the server must see the disconnect
-
-
-@kova.tool
-def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
 
 
 def provider(server: ModelServer, **options: Any) -> kova.OpenAICompatibleProvider:
@@ -113,17 +108,24 @@ def test_an_exception_in_the_block_ends_the_stream_and_comes_out_as_it_is(server
 def test_streams_broken_off_in_the_middle_of_tools(server: ModelServer, caplog: pytest.LogCaptureFixture) -> None:
     """T11: the tools that run are told to stop, and have."""
     stopped: list[bool] = []
+    all_run = threading.Barrier(3)
 
     @kova.tool
     def wait(context: kova.ToolContext) -> None:
         """Wait until told to stop."""
+        all_run.wait(10)
         stopped.append(context.cancel.wait(10))
+
+    @kova.tool
+    def end() -> None:
+        """End when the others run."""
+        all_run.wait(10)
 
     with caplog.at_level(logging.INFO):
         with provider(server) as model:
-            agent = kova.Agent(model, tools=[wait, add])
+            agent = kova.Agent(model, tools=[wait, end])
             for _ in range(10):
-                server.play(play.calls(("wait", {}), ("add", {"a": 1, "b": 2}), ("wait", {})))
+                server.play(play.calls(("wait", {}), ("end", {}), ("wait", {})))
                 with agent.run_stream("go") as stream:
                     for event in stream:
                         if isinstance(event, kova.ToolCallFinished):
@@ -330,8 +332,9 @@ def test_a_stream_of_a_provider_in_another_task_than_the_one_that_made_it(server
     assert texts == ["Hello ", "there"]
 
 
-def test_a_turn_without_a_pause_holds_no_thread(server: ModelServer) -> None:
-    """A plain text turn needs no thread but the one that looks the name up; two streams may be open at once."""
+def test_two_streams_are_read_in_turns(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open stream holds no thread."""
+    monkeypatch.setattr(workers, "IDLE_SECONDS", 0.05)  # of the one that has looked the name up
     server.always(play.text("Hello there"))
     with provider(server) as model:
         agent = kova.Agent(model)
