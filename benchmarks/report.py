@@ -17,7 +17,7 @@ VERDICTS = {True: "met", False: "NOT MET", None: ""}
 def heading(runs: int) -> str:
     """What stands above the table."""
     facts = environment()
-    packages = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
+    packages = ", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version)
     titles = COLUMNS.format("", "twin", "by hand", "kova", "ratio", "target", "", "+ orjson", "ratio", "target")
     where = f"Python {facts['python']}, {facts['cpus']} CPUs, {packages}; the least of {runs} runs"
     return f"{where}\n\n{titles}\n{'-' * len(titles)}"
@@ -58,7 +58,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cpus": os.cpu_count(),
-        "packages": {"kova": kova.__version__, **{name: _version(name) for name in ("httpx", "orjson")}},
+        "packages": {"kova": kova.__version__, **{name: _version(name) for name in ("httpx", "httpx2", "orjson")}},
     }
 
 

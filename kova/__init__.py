@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._sync.agent_stream import AgentStream
     from ._sync.openai import OpenAICompatibleProvider
     from ._sync.provider import LLMProvider
+    from .approvals import ApprovalDecision
     from .cancellation import CancellationToken
     from .config import InferenceConfig, ResponseFormat
     from .errors import (
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         UsageEvent,
         UsageStats,
     )
+    from .tool_policy import LifecycleHook
     from .tool_registry import ToolRegistry
     from .tools import FunctionTool, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, tool
 
@@ -89,6 +91,7 @@ _HOMES = {
     "_sync.agent_stream": ["AgentStream"],
     "_sync.openai": ["OpenAICompatibleProvider"],
     "_sync.provider": ["LLMProvider"],
+    "approvals": ["ApprovalDecision"],
     "cancellation": ["CancellationToken"],
     "config": ["InferenceConfig", "ResponseFormat"],
     "errors": [
@@ -143,6 +146,7 @@ _HOMES = {
         "UsageEvent",
         "UsageStats",
     ],
+    "tool_policy": ["LifecycleHook"],
     "tool_registry": ["ToolRegistry"],
     "tools": ["FunctionTool", "Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolResult", "tool"],
 }
@@ -153,6 +157,7 @@ __all__ = [
     "AgentEvent",
     "AgentResponse",
     "AgentStream",
+    "ApprovalDecision",
     "AsyncAgent",
     "AsyncAgentStream",
     "AsyncLLMProvider",
@@ -170,6 +175,7 @@ __all__ = [
     "KovaError",
     "KovaOSError",
     "LLMProvider",
+    "LifecycleHook",
     "MCPError",
     "MaxIterationsError",
     "MemoryStoreError",

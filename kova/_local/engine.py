@@ -62,7 +62,7 @@ def _start(name: str, model: LocalModel) -> _Server:
 
 
 def _settings(params: Any, name: str, model: LocalModel) -> Any:
-    """The engine's settings for one model: private to this machine, silent, and the same answer to the same question."""
+    """The engine's settings for a model: private to this machine, silent, the same answer to the same question."""
     params.model.path = str(model_file(model))
     params.model_alias = {name}
     params.chat_template = Path(__file__).with_name(model.template).read_text(encoding="utf-8")

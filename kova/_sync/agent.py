@@ -17,8 +17,9 @@ from ..config import InferenceConfig
 from ..errors import BuildError, KovaError
 from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse
+from ..tool_policy import LifecycleHook, ToolPolicy
 from ..tool_registry import ToolRegistry, merge_tools
-from ..tools import Tool, ToolDefinition, as_tool
+from ..tools import Tool, ToolContext, ToolDefinition, as_tool
 from .agent_stream import AgentStream
 from .model_call import complete, open_stream
 from .provider import LLMProvider
@@ -45,7 +46,12 @@ class Agent:
         inference_config: How the model is asked.
         max_iterations: Tool rounds in a turn; the model is asked once more than that at most.
         max_concurrent_tools: Tool calls that may run at once.
+        max_tool_result_chars: Characters that a text of a tool's result may have; a longer one is cut to its head and
+            tail, with a note of its size.
         tool_errors: What an exception of a tool means: "raise" ends the turn, "report" tells the model.
+        approval_handler: Is asked before a tool runs, with the call and its context, and gives an
+            `ApprovalDecision`. Without one, every tool that the model calls is run.
+        lifecycle_hook: Its `on_tool_start` and `on_tool_end` see the calls that are run; what they raise is logged.
 
     Raises:
         BuildError: An argument is wrong; the message names it.
@@ -62,7 +68,10 @@ class Agent:
         inference_config: InferenceConfig = InferenceConfig(),
         max_iterations: int = 10,
         max_concurrent_tools: int = 10,
+        max_tool_result_chars: int | None = None,
         tool_errors: Literal["raise", "report"] = "raise",
+        approval_handler: Callable[[ToolUseBlock, ToolContext], Any] | None = None,
+        lifecycle_hook: LifecycleHook | None = None,
     ) -> None:
         _check("name", name, (str, type(None)))
         _check("system_prompt", system_prompt, (str, type(None)))
@@ -70,16 +79,28 @@ class Agent:
         _check("inference_config", inference_config, (InferenceConfig,))
         _check_count("max_iterations", max_iterations, least=0)
         _check_count("max_concurrent_tools", max_concurrent_tools, least=1)
+        if max_tool_result_chars is not None:
+            _check_count("max_tool_result_chars", max_tool_result_chars, least=1)
         if tool_errors not in ("raise", "report"):
             raise BuildError(f'tool_errors must be "raise" or "report", not {tool_errors!r}')
+        if approval_handler is not None:
+            rt.check_callable(approval_handler, "approval_handler")
+        for method in ("on_tool_start", "on_tool_end"):
+            if (hook := getattr(lifecycle_hook, method, None)) is not None:
+                rt.check_callable(hook, f"lifecycle_hook.{method}")
         self._name = name
         self._system_prompt = system_prompt
         self._registry = tool_registry
         self._tools = _as_tools(tools)
         self._config = inference_config
         self._max_iterations = max_iterations
-        self._max_concurrent_tools = max_concurrent_tools
-        self._tool_errors = tool_errors
+        self._tool_policy = ToolPolicy(
+            errors=tool_errors,
+            max_concurrent=max_concurrent_tools,
+            max_result_chars=max_tool_result_chars,
+            approval_handler=approval_handler,
+            lifecycle_hook=lifecycle_hook,
+        )
         self._fixed_tools = _with_definitions(merge_tools(self._tools)) if tool_registry is None else None
         self._owns_provider = isinstance(provider, str)
         self._provider = provider_from_string(provider) if isinstance(provider, str) else _checked_provider(provider)
@@ -102,6 +123,7 @@ class Agent:
         cancel: CancellationToken | None = None,
         timeout: float | None = None,
         state: object = None,
+        session: str | None = None,
     ) -> AgentResponse:
         """Run one turn: ask the model, run the tools that it calls, and ask again, until it has answered.
 
@@ -113,6 +135,7 @@ class Agent:
             cancel: Ends the turn when it is cancelled.
             timeout: Seconds for the whole turn.
             state: Anything; tools find it in their context.
+            session: For what the approval handler's lasting decisions hold; without it, for this turn.
 
         Raises:
             ProviderError, ConnectionError, StreamError: The model could not be asked.
@@ -123,7 +146,7 @@ class Agent:
             TurnCancelledError: `cancel` was cancelled.
         """
         turn = self._new_turn(messages, config)
-        runner = ToolRunner(turn.tools, self._tool_errors, state)
+        runner = ToolRunner(turn.tools, self._tool_policy, state, session)
         deadline = deadline_after(_seconds(timeout), "the turn", is_retryable=False)
         try:
             with rt.cancel_on(cancel), rt.fail_at(deadline):
@@ -146,6 +169,7 @@ class Agent:
         cancel: CancellationToken | None = None,
         timeout: float | None = None,
         state: object = None,
+        session: str | None = None,
     ) -> AgentStream:
         """Run one turn, and see what happens while it does.
 
@@ -153,7 +177,7 @@ class Agent:
         response comes with the last event. Leaving the block early closes the connection and stops running tools.
         """
         turn = self._new_turn(messages, config)
-        runner = ToolRunner(turn.tools, self._tool_errors, state)
+        runner = ToolRunner(turn.tools, self._tool_policy, state, session)
         return AgentStream(
             turn,
             open_stream=lambda request: open_stream(self._provider, request),
@@ -200,7 +224,7 @@ class Agent:
         token: CancellationToken | None,
         deadline: Deadline | None,
     ) -> ToolRound:
-        return ToolRound(runner, calls, token=token, deadline=deadline, limit=self._max_concurrent_tools)
+        return ToolRound(runner, calls, token=token, deadline=deadline, limit=self._tool_policy.max_concurrent)
 
 
 def _as_tools(tools: object) -> tuple[Tool, ...]:

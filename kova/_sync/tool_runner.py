@@ -7,36 +7,45 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from .._runtime import threads as rt
 from .._runtime.scope import Deadline
 from .._schema import ArgumentError
+from ..approvals import ApprovalDecision, SessionApprovals
 from ..cancellation import CancellationToken
 from ..errors import KovaError, ToolExecutionError, ToolNotFoundError
 from ..messages import ToolUseBlock
+from ..tool_policy import ToolPolicy, shortened
 from ..tools import FunctionTool, Tool, ToolContext, ToolError, ToolResult, normalize_result
 
 __all__ = ["ToolRound", "ToolRunner"]
+
+logger = logging.getLogger("kova")
 
 STRAGGLER_SECONDS = 5.0  # for async tools that clean up after being cancelled
 
 
 class ToolRunner:
-    """Runs single calls.
+    """Runs the calls of one turn, one at a time for each task that asks.
 
     Args:
         tools: The tools by name.
-        errors: What an exception of a tool means where the tool does not say: "raise" ends the turn, "report" tells
-            the model.
+        policy: What the agent says about running them.
         state: The object that the caller gave for the tools.
+        session: For what the approval handler's lasting decisions hold; None is this turn.
     """
 
-    def __init__(self, tools: Mapping[str, Tool], errors: str, state: object) -> None:
+    def __init__(self, tools: Mapping[str, Tool], policy: ToolPolicy, state: object, session: str | None) -> None:
         self._tools = tools
-        self._errors = errors
+        self._policy = policy
         self._state = state
+        self._session = session
+        self._approvals = SessionApprovals() if session is None else policy.approvals
+        self._asking: dict[str, rt.Semaphore] = {}
 
     def run(self, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
         """The result of a call.
@@ -55,45 +64,83 @@ class ToolRunner:
         if call.invalid_arguments is not None:
             return _in_band(f"the arguments of {call.name} are not a JSON object: {call.invalid_arguments}")
         try:
-            return self._run_tool(tool, call, token)
+            return shortened(self._run_tool(tool, call, token), self._policy.max_result_chars)
         except (ToolError, ArgumentError) as error:
             return _in_band(str(error) or type(error).__name__)
         except KovaError:
             raise
         except Exception as error:
-            if (tool.errors or self._errors) == "report":
+            if (tool.errors or self._policy.errors) == "report":
                 return _in_band(describe_exception(error))
             raise ToolExecutionError(call.name, describe_exception(error)) from error
 
     def _run_tool(self, tool: Tool, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
-        if tool.timeout is None:
-            return self._execute(tool, call, token)
-        own = token.child()  # a tool whose time is over is told to stop
-        with rt.move_on_after(tool.timeout):
-            return self._execute(tool, call, own)
-        return _in_band(f"{call.name} timed out after {tool.timeout:g} s")
+        own = token if tool.timeout is None else token.child()  # a tool whose time is over is told to stop
+        context = self._context(call, own, tool.timeout)
+        function = _bound(tool, call, context)
+        denial = self._denial(call, context)
+        if denial is not None:
+            return denial
+        self._tell("on_tool_start", call, context)
+        result = _execute(function, tool, call, own)
+        self._tell("on_tool_end", call, result, context)
+        return result
 
-    def _execute(self, tool: Tool, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
-        seconds = rt.remaining()
-        context = ToolContext(
+    def _context(self, call: ToolUseBlock, token: CancellationToken, timeout: float | None) -> ToolContext:
+        seconds = min(rt.remaining(), math.inf if timeout is None else timeout)
+        return ToolContext(
             tool_use_id=call.id,
             tool_name=call.name,
             cancel=token,
             deadline=None if math.isinf(seconds) else Deadline(seconds, call.name).at,
             state=self._state,
         )
-        if isinstance(tool, FunctionTool):
-            arguments = tool.bind(call.input, context)
-            value = rt.call(functools.partial(tool.fn, **arguments), stop=token)
-        else:
-            value = rt.call(tool.execute, copy.deepcopy(dict(call.input)), context, stop=token)
-        return normalize_result(call.name, value)
+
+    def _denial(self, call: ToolUseBlock, context: ToolContext) -> ToolResult | None:
+        """What the model is told if the call may not run."""
+        if self._policy.approval_handler is None:
+            return None
+        with self._asking.setdefault(call.name, rt.Semaphore(1)):  # the answer may hold for those that wait
+            decision = self._approvals.get(self._session or "", call.name)
+            if decision is None:
+                decision = rt.call(self._policy.approval_handler, call, context, stop=context.cancel)
+                if not isinstance(decision, ApprovalDecision):
+                    raise TypeError(f"the approval handler gave no ApprovalDecision, but {decision!r}")
+                self._approvals.note(self._session or "", call.name, decision)
+        if decision.is_approved:
+            return None
+        return _in_band(f"the call of {call.name} was denied" + (f": {decision.reason}" if decision.reason else ""))
+
+    def _tell(self, method: str, *args: object) -> None:
+        """Call a method of the lifecycle hook; what it raises is nobody's error but its own."""
+        hook = getattr(self._policy.lifecycle_hook, method, None)
+        if hook is None:
+            return
+        try:
+            rt.call(hook, *args)
+        except Exception:
+            logger.exception("the lifecycle hook's %s raised", method)
 
     def _not_found(self, name: str) -> ToolResult:
-        if self._errors == "report":
+        if self._policy.errors == "report":
             known = ", ".join(self._tools) or "none"
             return _in_band(f"there is no tool {name!r}; the tools are: {known}")
         raise ToolNotFoundError(name)
+
+
+def _bound(tool: Tool, call: ToolUseBlock, context: ToolContext) -> Callable[[], Any]:
+    """The call as a function without arguments."""
+    if isinstance(tool, FunctionTool):
+        return functools.partial(tool.fn, **tool.bind(call.input, context))
+    return functools.partial(tool.execute, copy.deepcopy(dict(call.input)), context)
+
+
+def _execute(function: Callable[[], Any], tool: Tool, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
+    if tool.timeout is None:
+        return normalize_result(call.name, rt.call(function, stop=token))
+    with rt.move_on_after(tool.timeout):
+        return normalize_result(call.name, rt.call(function, stop=token))
+    return _in_band(f"{call.name} timed out after {tool.timeout:g} s")
 
 
 class ToolRound:

@@ -93,7 +93,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
     written = json.loads(path.read_text())
     assert written["runs"] == 2
-    assert written["packages"].keys() == {"kova", "httpx", "orjson"}
+    assert written["packages"].keys() == {"kova", "httpx", "httpx2", "orjson"}
     blocking, asynchronous = written["measurements"]
     assert (blocking["name"], blocking["twin"], asynchronous["twin"]) == ("turn", "blocking", "async")
     assert len(blocking["baseline"]) == len(blocking["kova"]) == len(blocking["kova_orjson"]) == 2
