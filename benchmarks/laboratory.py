@@ -33,7 +33,8 @@ class Laboratory:
     def __init__(self) -> None:
         self.urls: dict[str, str] = {}
         self._workers: dict[Side, Process] = {}
-        self._environment = dict(os.environ)
+        # Without proxies, through which both sides would go to this machine's own server.
+        self._environment = {name: text for name, text in os.environ.items() if not name.lower().endswith("_proxy")}
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="kova-benchmarks-")

@@ -7,7 +7,6 @@ httpx2 that the user has configured can be given to a provider.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,10 @@ LIBRARIES = ("httpx2", "httpx")  # in order of preference
 
 def library() -> ModuleType:
     """httpx2 where it is installed, else httpx."""
-    for name in LIBRARIES:
-        if name in sys.modules or importlib.util.find_spec(name) is not None:
-            return importlib.import_module(name)
-    raise ImportError("httpx is not installed")
+    try:
+        return importlib.import_module(LIBRARIES[0])
+    except ImportError:
+        return importlib.import_module(LIBRARIES[1])
 
 
 def ssl_context(verify: bool | ssl.SSLContext) -> ssl.SSLContext:

@@ -147,7 +147,7 @@ async def connect_tcp(host: str, port: int) -> AsyncTCPStream:
         ConnectionError: The name does not resolve, or no address answers.
     """
     try:
-        addresses = await rt.run_blocking(sockets.resolve, host, port)
+        addresses = sockets.numeric(host, port) or await rt.run_blocking(sockets.resolve, host, port)
     except OSError as error:
         raise ConnectionError(f"cannot resolve {host!r}: {error}") from error
     for address in addresses[:-1]:

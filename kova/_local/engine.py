@@ -23,6 +23,8 @@ class _Server(Protocol):
     @property
     def listening_address(self) -> str: ...
 
+    def handle_metrics(self) -> str: ...
+
 
 _lock = threading.Lock()
 _servers: dict[str, _Server] = {}
@@ -58,6 +60,8 @@ def _start(name: str, model: LocalModel) -> _Server:
         server: _Server = xllamacpp.Server(_settings(xllamacpp.CommonParams(), name, model))
     except RuntimeError as error:
         raise ConnectionError(f'the server of "local:{name}" did not start: {error}') from error
+    # A server that is stopped before its main loop runs never ends; this is answered by the loop.
+    server.handle_metrics()
     return server
 
 
@@ -76,6 +80,7 @@ def _settings(params: Any, name: str, model: LocalModel) -> Any:
     params.port = 0
     params.cors_origins = ""  # no web page may read what is said here
     params.endpoint_slots = False
+    params.endpoint_metrics = True
     params.ui = False
     params.verbosity = -1
 

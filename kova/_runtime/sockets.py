@@ -30,8 +30,19 @@ class Socket(socket.socket):
             super().shutdown(how)
 
 
+def numeric(host: str, port: int) -> list[Address]:
+    """The address that a host is when it is no name; nothing for a name."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return [(family, (host, port))]
+    return []
+
+
 def resolve(host: str, port: int) -> list[Address]:
-    """The addresses of a host; blocks."""
+    """The addresses of a host name; blocks."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(family, address) for family, _, _, _, address in found]
 

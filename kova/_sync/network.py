@@ -150,7 +150,7 @@ def connect_tcp(host: str, port: int) -> TCPStream:
         ConnectionError: The name does not resolve, or no address answers.
     """
     try:
-        addresses = rt.run_blocking(sockets.resolve, host, port)
+        addresses = sockets.numeric(host, port) or rt.run_blocking(sockets.resolve, host, port)
     except OSError as error:
         raise ConnectionError(f"cannot resolve {host!r}: {error}") from error
     for address in addresses[:-1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -100,17 +101,17 @@ async def test_a_connection_that_the_server_closed_is_replaced() -> None:
         assert server.handshakes == 2
 
 
-@pytest.mark.parametrize("whole", [False, True])
-async def test_a_body_that_is_cut_off(whole: bool) -> None:
+@pytest.mark.parametrize("politely", [False, True])
+async def test_a_body_that_is_cut_off(politely: bool) -> None:
     """Without TLS's own farewell, and with it: neither makes an answer of half a one."""
 
     def cut(exchange: Exchange) -> None:
         exchange.send_head(200, {"content-type": "application/json", "content-length": "1000"})
         exchange.send_raw(b'{"id": ')
         assert isinstance(exchange.connection, ssl.SSLSocket)
-        if whole:
+        if politely:
             exchange.connection.unwrap()
-        exchange.connection.close()
+        exchange.connection.shutdown(socket.SHUT_RDWR)
 
     with TLSModelServer() as server:
         server.play(cut)

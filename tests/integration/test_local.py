@@ -216,7 +216,7 @@ class TestWhatItAnswers:
         ],
     )
     def test_it_calls_the_right_tool(self, url: str, question: str, name: str, arguments: dict[str, object]) -> None:
-        [call] = self.complete(url, [{"role": "user", "content": question}])["tool_calls"] 
+        [call] = self.complete(url, [{"role": "user", "content": question}])["tool_calls"]
         assert call["function"]["name"] == name
         assert json.loads(call["function"]["arguments"]) == arguments
 
