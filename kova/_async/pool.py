@@ -11,7 +11,7 @@ from collections.abc import Callable
 from .._proxies import Proxy, environment_proxies
 from .._runtime import aio as rt
 from .._runtime.scope import deadline_after
-from ..errors import ConnectionError
+from ..errors import ConnectionError, KovaOSError
 from .connection import AsyncConnection, Origin
 from .network import AsyncNetworkStream, AsyncTLSStream, connect_tcp
 from .tunnel import open_tunnel
@@ -113,7 +113,10 @@ class AsyncConnectionPool:
     async def _secure(self, stream: AsyncNetworkStream, host: str, port: int) -> AsyncTLSStream:
         import ssl
 
-        context = await rt.run_blocking(self._ssl_context)  # reads the certificate authorities from a file
+        try:
+            context = await rt.run_blocking(self._ssl_context)
+        except OSError as error:  # of the file that SSL_CERT_FILE names
+            raise KovaOSError(f"cannot read the certificate authorities: {error}") from error
         assert isinstance(context, ssl.SSLContext)
         secured = AsyncTLSStream(stream, context, host)
         try:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from .._proxies import Proxy, environment_proxies
 from .._runtime import threads as rt
 from .._runtime.scope import deadline_after
-from ..errors import ConnectionError
+from ..errors import ConnectionError, KovaOSError
 from .connection import Connection, Origin
 from .network import NetworkStream, TLSStream, connect_tcp
 from .tunnel import open_tunnel
@@ -116,7 +116,10 @@ class ConnectionPool:
     def _secure(self, stream: NetworkStream, host: str, port: int) -> TLSStream:
         import ssl
 
-        context = rt.run_blocking(self._ssl_context)  # reads the certificate authorities from a file
+        try:
+            context = rt.run_blocking(self._ssl_context)
+        except OSError as error:  # of the file that SSL_CERT_FILE names
+            raise KovaOSError(f"cannot read the certificate authorities: {error}") from error
         assert isinstance(context, ssl.SSLContext)
         secured = TLSStream(stream, context, host)
         try:

@@ -190,12 +190,14 @@ async def test_a_file_of_authorities_in_the_environment_is_used(
 async def test_a_file_of_authorities_that_is_not_there(
     library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R8: is an error of kova's, and not a silent change to other authorities."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nothing.pem"))
+    """R8: is an error of kova's, as is one that holds none, and not a silent change to other authorities."""
+    (tmp_path / "empty.pem").touch()
     with TLSModelServer() as server:
-        async with provider(server, verify=True) as model:
-            with pytest.raises(kova.KovaError):
-                await model.chat_completion(HI)
+        for name in ("nothing.pem", "empty.pem"):
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / name))
+            async with provider(server, verify=True) as model:
+                with pytest.raises(kova.KovaOSError, match="cannot read the certificate authorities"):
+                    await model.chat_completion(HI)
 
 
 async def test_a_client_certificate_of_the_given_context_is_shown() -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -103,17 +104,17 @@ def test_a_connection_that_the_server_closed_is_replaced() -> None:
         assert server.handshakes == 2
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_a_body_that_is_cut_off(whole: bool) -> None:
+@pytest.mark.parametrize("politely", [False, True])
+def test_a_body_that_is_cut_off(politely: bool) -> None:
     """Without TLS's own farewell, and with it: neither makes an answer of half a one."""
 
     def cut(exchange: Exchange) -> None:
         exchange.send_head(200, {"content-type": "application/json", "content-length": "1000"})
         exchange.send_raw(b'{"id": ')
         assert isinstance(exchange.connection, ssl.SSLSocket)
-        if whole:
+        if politely:
             exchange.connection.unwrap()
-        exchange.connection.close()
+        exchange.connection.shutdown(socket.SHUT_RDWR)
 
     with TLSModelServer() as server:
         server.play(cut)
@@ -190,12 +191,14 @@ def test_a_file_of_authorities_in_the_environment_is_used(
 
 
 def test_a_file_of_authorities_that_is_not_there(library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R8: is an error of kova's, and not a silent change to other authorities."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nothing.pem"))
+    """R8: is an error of kova's, as is one that holds none, and not a silent change to other authorities."""
+    (tmp_path / "empty.pem").touch()
     with TLSModelServer() as server:
-        with provider(server, verify=True) as model:
-            with pytest.raises(kova.KovaError):
-                model.chat_completion(HI)
+        for name in ("nothing.pem", "empty.pem"):
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / name))
+            with provider(server, verify=True) as model:
+                with pytest.raises(kova.KovaOSError, match="cannot read the certificate authorities"):
+                    model.chat_completion(HI)
 
 
 def test_a_client_certificate_of_the_given_context_is_shown() -> None:
