@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._sync.provider import LLMProvider
     from .approvals import ApprovalDecision
     from .cancellation import CancellationToken
-    from .config import InferenceConfig, ResponseFormat
+    from .config import InferenceConfig, ResponseFormat, RetryConfig
     from .errors import (
         BuildError,
         ConnectionError,
@@ -93,7 +93,7 @@ _HOMES = {
     "_sync.provider": ["LLMProvider"],
     "approvals": ["ApprovalDecision"],
     "cancellation": ["CancellationToken"],
-    "config": ["InferenceConfig", "ResponseFormat"],
+    "config": ["InferenceConfig", "ResponseFormat", "RetryConfig"],
     "errors": [
         "BuildError",
         "ConnectionError",
@@ -188,6 +188,7 @@ __all__ = [
     "ProviderError",
     "ProviderErrorClass",
     "ResponseFormat",
+    "RetryConfig",
     "Role",
     "SerializationError",
     "StopEvent",

@@ -80,18 +80,19 @@ class _Check:
         allowed = _BLOCKS_OF[message.role]
         called: dict[str, Place] = {}
         for number, block in enumerate(message.content):
-            place = index, number
             if not isinstance(block, allowed):
-                self._say(place, f"a {type(block).__name__} in a message of role {message.role}")
-            elif isinstance(block, ToolResultBlock):
-                self._result(place, block)
-            else:
+                self._say((index, number), f"a {type(block).__name__} in a message of role {message.role}")
+                continue
+            if isinstance(block, ToolResultBlock):
+                self._result((index, number), block)
+                continue
+            if self._waiting:
                 self.end_of_round()
-                if isinstance(block, ToolUseBlock):
-                    called[block.id] = place
-                    self._call(place, block)
-                elif _is_blank(block):
-                    self._say(place, "blank text")
+            if isinstance(block, ToolUseBlock):
+                called[block.id] = index, number
+                self._call((index, number), block)
+            elif _is_blank(block):
+                self._say((index, number), "blank text")
         if called:
             self._waiting = called
 
@@ -262,8 +263,28 @@ def trim_history(messages: Iterable[ConversationMessage], max_messages: int) -> 
     if len(history) <= max_messages:
         return history
     head = history[:1] if history[0].role is Role.SYSTEM else []
-    for cut in _cuts(history):
-        rest = history[cut:]
-        if len(head) + len(rest) <= max_messages:
-            break
-    ...
+    cuts = _cuts(history)
+    short_enough = [cut for cut in cuts if len(head) + len(history) - cut <= max_messages]
+    cut = (short_enough or cuts[-1:] or [len(head)])[0]
+    return head + history[cut:]
+
+
+def _cuts(history: Sequence[ConversationMessage]) -> list[int]:
+    """Where the user speaks, and nothing from there on answers a call from before."""
+    place_of_call: dict[str, int] = {}
+    reaches: list[int] = []  # for each message, the first message that it answers a call of, or else itself
+    for index, message in enumerate(history):
+        reach = index
+        for block in message.content:
+            if isinstance(block, ToolUseBlock):
+                place_of_call[block.id] = index
+            elif isinstance(block, ToolResultBlock):
+                reach = min(reach, place_of_call.get(block.tool_use_id, index))
+        reaches.append(reach)
+    cuts: list[int] = []
+    earliest = len(history)
+    for index in reversed(range(len(history))):
+        earliest = min(earliest, reaches[index])
+        if earliest == index and history[index].role is Role.USER:
+            cuts.append(index)
+    return cuts[::-1]

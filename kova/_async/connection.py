@@ -15,9 +15,10 @@ from .._runtime.scope import Deadline
 from ..errors import ConnectionError
 from .network import AsyncNetworkStream
 
-__all__ = ["AsyncConnection", "Origin", "StaleConnection"]
+__all__ = ["DRAIN_SECONDS", "AsyncConnection", "Origin", "StaleConnection"]
 
 KEEP_ALIVE_SECONDS = 30.0
+DRAIN_SECONDS = 0.05  # for what completes a body after the stream's terminal mark
 JOINED_WRITE = 65_536  # bytes; a request up to this size goes out in one packet train, larger bodies are not copied
 MAX_HEAD = 102_400  # bytes of the head of a response
 

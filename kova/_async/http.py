@@ -17,7 +17,7 @@ from .._runtime.owners import PerOwner
 from .._version import __version__
 from .._wire.content_encoding import ACCEPTED, BODY_LIMIT, Decoder, decoder_for
 from ..errors import BuildError, ConnectionError, StreamError
-from .connection import AsyncConnection, Origin, StaleConnection
+from .connection import DRAIN_SECONDS, AsyncConnection, Origin, StaleConnection
 from .injected import AsyncInjectedClient
 from .pool import AsyncConnectionPool
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncHTTPClient", "AsyncHTTPResponse", "http_client_for"]
 
-DRAIN_SECONDS = 0.05  # for what completes a body after the stream's terminal mark
 DEFAULT_PORTS = {"http": 80, "https": 443}
 USER_AGENT = f"kova/{__version__}"
 

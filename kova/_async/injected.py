@@ -10,6 +10,7 @@ from .._runtime import aio as rt
 from .._runtime import sockets
 from ..cancellation import CancellationToken
 from ..errors import ConnectionError, KovaError, StreamError, TimeoutError
+from .connection import DRAIN_SECONDS
 
 __all__ = ["AsyncInjectedClient"]
 
@@ -101,7 +102,14 @@ class AsyncInjectedResponse:
                 sockets.wake(sock)
 
     async def close(self, *, drain: bool = False) -> None:
-        """End the exchange."""
+        """End the exchange; `drain` gives the end of the body a moment to arrive, so that the connection is kept."""
+        try:
+            if drain:
+                with rt.move_on_after(DRAIN_SECONDS):
+                    while await self.next_piece():
+                        pass
+        except KovaError:
+            pass  # the answer was complete; only the connection cannot be used again
         try:
             await self._pieces.aclose()
         except (RuntimeError, ValueError):
@@ -113,7 +121,10 @@ def as_kova_error(error: Exception, library: Any) -> KovaError:
     """An exception of the client's library as the error of kova's that it means."""
     if isinstance(error, KovaError):
         return error
-    text = f"{type(error).__name__}: {error}"
+    reason: BaseException | None = error
+    while reason is not None and not str(reason):
+        reason = reason.__cause__ or reason.__context__  # only these say something, on trio
+    text = f"{type(error).__name__}: {reason or 'no message'}"
     if isinstance(error, library.TimeoutException):
         return TimeoutError(f"http_client timed out: {text}", 0.0)
     if isinstance(error, library.TransportError):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from .._assembly import Assembler
 from .._turn import ModelRequest
+from ..config import RetryConfig
 from ..errors import StreamError
-from ..responses import ModelResponse, StreamEvent
+from ..messages import ThinkingBlock
+from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta
 from .provider import AsyncLLMProvider, AsyncProviderStream
+from .retry import with_retries
 
 __all__ = ["AsyncEventSource", "complete", "open_stream"]
+
+HANDED_OUT = (TextDelta, ThinkingDelta, ThinkingBlock, ToolUseDelta)  # after one of these a call is not repeated
 
 
 class AsyncEventSource(Protocol):
@@ -27,15 +33,66 @@ class AsyncEventSource(Protocol):
         """Free what the stream holds."""
 
 
-async def complete(provider: AsyncLLMProvider, request: ModelRequest) -> ModelResponse:
+async def complete(provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig) -> ModelResponse:
     """The answer as a whole."""
-    return await provider.chat_completion(request.messages, request.tools, request.config)
+
+    async def attempt() -> ModelResponse:
+        return await provider.chat_completion(request.messages, request.tools, request.config)
+
+    answer: ModelResponse = await with_retries(attempt, retries)
+    return answer
 
 
-def open_stream(provider: AsyncLLMProvider, request: ModelRequest) -> AsyncEventSource:
+def open_stream(provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig) -> AsyncEventSource:
     """The answer as events; nothing is sent before the first is asked for."""
-    stream = provider.chat_completion_stream(request.messages, request.tools, request.config)
-    return stream if isinstance(stream, AsyncProviderStream) else AsyncForeignStream(stream)
+
+    def attempt() -> AsyncEventSource:
+        stream = provider.chat_completion_stream(request.messages, request.tools, request.config)
+        return stream if isinstance(stream, AsyncProviderStream) else AsyncForeignStream(stream)
+
+    return AsyncRetriedStream(attempt, retries)
+
+
+class AsyncRetriedStream:
+    """A stream that is begun again while nothing of it has been handed out."""
+
+    def __init__(self, attempt: Callable[[], AsyncEventSource], retries: RetryConfig) -> None:
+        self._attempt = attempt
+        self._retries = retries
+        self._source = attempt()
+        self._is_tried = False
+        self._has_begun = False
+
+    @property
+    def response(self) -> ModelResponse:
+        """The assembled answer, at the end."""
+        return self._source.response
+
+    async def next_events(self) -> list[StreamEvent]:
+        """The next events; none at the end."""
+        if self._has_begun:
+            return await self._source.next_events()
+        events: list[StreamEvent] = await with_retries(self._begin, self._retries)
+        self._has_begun = True
+        return events
+
+    async def _begin(self) -> list[StreamEvent]:
+        """The events up to the first that the consumer is told of."""
+        if self._is_tried:
+            await self._source.close()
+            self._source = self._attempt()
+        self._is_tried = True
+        events: list[StreamEvent] = []
+        while not any(isinstance(event, HANDED_OUT) for event in events):
+            more = await self._source.next_events()
+            if not more:
+                break
+            events += more
+        return events
+
+    async def close(self) -> None:
+        """Free what the stream holds."""
+        await self._source.close()
 
 
 class AsyncForeignStream:

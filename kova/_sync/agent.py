@@ -13,7 +13,7 @@ from .._runtime import threads as rt
 from .._runtime.scope import Deadline, deadline_after
 from .._turn import Turn, as_history
 from ..cancellation import CancellationToken
-from ..config import InferenceConfig
+from ..config import InferenceConfig, RetryConfig
 from ..errors import BuildError, KovaError
 from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse
@@ -49,6 +49,7 @@ class Agent:
         max_tool_result_chars: Characters that a text of a tool's result may have; a longer one is cut to its head and
             tail, with a note of its size.
         tool_errors: What an exception of a tool means: "raise" ends the turn, "report" tells the model.
+        retry_config: How provider calls that fail for a passing reason are repeated.
         approval_handler: Is asked before a tool runs, with the call and its context, and gives an
             `ApprovalDecision`. Without one, every tool that the model calls is run.
         lifecycle_hook: Its `on_tool_start` and `on_tool_end` see the calls that are run; what they raise is logged.
@@ -70,6 +71,7 @@ class Agent:
         max_concurrent_tools: int = 10,
         max_tool_result_chars: int | None = None,
         tool_errors: Literal["raise", "report"] = "raise",
+        retry_config: RetryConfig = RetryConfig(),
         approval_handler: Callable[[ToolUseBlock, ToolContext], Any] | None = None,
         lifecycle_hook: LifecycleHook | None = None,
     ) -> None:
@@ -77,6 +79,7 @@ class Agent:
         _check("system_prompt", system_prompt, (str, type(None)))
         _check("tool_registry", tool_registry, (ToolRegistry, type(None)))
         _check("inference_config", inference_config, (InferenceConfig,))
+        _check("retry_config", retry_config, (RetryConfig,))
         _check_count("max_iterations", max_iterations, least=0)
         _check_count("max_concurrent_tools", max_concurrent_tools, least=1)
         if max_tool_result_chars is not None:
@@ -93,6 +96,7 @@ class Agent:
         self._registry = tool_registry
         self._tools = _as_tools(tools)
         self._config = inference_config
+        self._retries = retry_config
         self._max_iterations = max_iterations
         self._tool_policy = ToolPolicy(
             errors=tool_errors,
@@ -151,7 +155,7 @@ class Agent:
         try:
             with rt.cancel_on(cancel), rt.fail_at(deadline):
                 while not turn.is_over:
-                    calls = turn.take_answer(complete(self._provider, turn.next_request()))
+                    calls = turn.take_answer(complete(self._provider, turn.next_request(), self._retries))
                     if calls:
                         tool_round = self._round(runner, calls, cancel, deadline)
                         _run_round(tool_round)
@@ -180,7 +184,7 @@ class Agent:
         runner = ToolRunner(turn.tools, self._tool_policy, state, session)
         return AgentStream(
             turn,
-            open_stream=lambda request: open_stream(self._provider, request),
+            open_stream=lambda request: open_stream(self._provider, request, self._retries),
             start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
             token=cancel,
             timeout=_seconds(timeout),

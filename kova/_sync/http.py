@@ -20,7 +20,7 @@ from .._runtime.owners import PerOwner
 from .._version import __version__
 from .._wire.content_encoding import ACCEPTED, BODY_LIMIT, Decoder, decoder_for
 from ..errors import BuildError, ConnectionError, StreamError
-from .connection import Connection, Origin, StaleConnection
+from .connection import DRAIN_SECONDS, Connection, Origin, StaleConnection
 from .injected import InjectedClient
 from .pool import ConnectionPool
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HTTPClient", "HTTPResponse", "http_client_for"]
 
-DRAIN_SECONDS = 0.05  # for what completes a body after the stream's terminal mark
 DEFAULT_PORTS = {"http": 80, "https": 443}
 USER_AGENT = f"kova/{__version__}"
 

@@ -13,6 +13,7 @@ from .._runtime import sockets
 from .._runtime import threads as rt
 from ..cancellation import CancellationToken
 from ..errors import ConnectionError, KovaError, StreamError, TimeoutError
+from .connection import DRAIN_SECONDS
 
 __all__ = ["InjectedClient"]
 
@@ -104,7 +105,14 @@ class InjectedResponse:
                 sockets.wake(sock)
 
     def close(self, *, drain: bool = False) -> None:
-        """End the exchange."""
+        """End the exchange; `drain` gives the end of the body a moment to arrive, so that the connection is kept."""
+        try:
+            if drain:
+                with rt.move_on_after(DRAIN_SECONDS):
+                    while self.next_piece():
+                        pass
+        except KovaError:
+            pass  # the answer was complete; only the connection cannot be used again
         try:
             self._pieces.close()
         except (RuntimeError, ValueError):
@@ -116,7 +124,10 @@ def as_kova_error(error: Exception, library: Any) -> KovaError:
     """An exception of the client's library as the error of kova's that it means."""
     if isinstance(error, KovaError):
         return error
-    text = f"{type(error).__name__}: {error}"
+    reason: BaseException | None = error
+    while reason is not None and not str(reason):
+        reason = reason.__cause__ or reason.__context__  # only these say something, on trio
+    text = f"{type(error).__name__}: {reason or 'no message'}"
     if isinstance(error, library.TimeoutException):
         return TimeoutError(f"http_client timed out: {text}", 0.0)
     if isinstance(error, library.TransportError):

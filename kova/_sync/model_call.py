@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from .._assembly import Assembler
 from .._turn import ModelRequest
+from ..config import RetryConfig
 from ..errors import StreamError
-from ..responses import ModelResponse, StreamEvent
+from ..messages import ThinkingBlock
+from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta
 from .provider import LLMProvider, ProviderStream
+from .retry import with_retries
 
 __all__ = ["EventSource", "complete", "open_stream"]
+
+HANDED_OUT = (TextDelta, ThinkingDelta, ThinkingBlock, ToolUseDelta)  # after one of these a call is not repeated
 
 
 class EventSource(Protocol):
@@ -30,15 +36,66 @@ class EventSource(Protocol):
         """Free what the stream holds."""
 
 
-def complete(provider: LLMProvider, request: ModelRequest) -> ModelResponse:
+def complete(provider: LLMProvider, request: ModelRequest, retries: RetryConfig) -> ModelResponse:
     """The answer as a whole."""
-    return provider.chat_completion(request.messages, request.tools, request.config)
+
+    def attempt() -> ModelResponse:
+        return provider.chat_completion(request.messages, request.tools, request.config)
+
+    answer: ModelResponse = with_retries(attempt, retries)
+    return answer
 
 
-def open_stream(provider: LLMProvider, request: ModelRequest) -> EventSource:
+def open_stream(provider: LLMProvider, request: ModelRequest, retries: RetryConfig) -> EventSource:
     """The answer as events; nothing is sent before the first is asked for."""
-    stream = provider.chat_completion_stream(request.messages, request.tools, request.config)
-    return stream if isinstance(stream, ProviderStream) else ForeignStream(stream)
+
+    def attempt() -> EventSource:
+        stream = provider.chat_completion_stream(request.messages, request.tools, request.config)
+        return stream if isinstance(stream, ProviderStream) else ForeignStream(stream)
+
+    return RetriedStream(attempt, retries)
+
+
+class RetriedStream:
+    """A stream that is begun again while nothing of it has been handed out."""
+
+    def __init__(self, attempt: Callable[[], EventSource], retries: RetryConfig) -> None:
+        self._attempt = attempt
+        self._retries = retries
+        self._source = attempt()
+        self._is_tried = False
+        self._has_begun = False
+
+    @property
+    def response(self) -> ModelResponse:
+        """The assembled answer, at the end."""
+        return self._source.response
+
+    def next_events(self) -> list[StreamEvent]:
+        """The next events; none at the end."""
+        if self._has_begun:
+            return self._source.next_events()
+        events: list[StreamEvent] = with_retries(self._begin, self._retries)
+        self._has_begun = True
+        return events
+
+    def _begin(self) -> list[StreamEvent]:
+        """The events up to the first that the consumer is told of."""
+        if self._is_tried:
+            self._source.close()
+            self._source = self._attempt()
+        self._is_tried = True
+        events: list[StreamEvent] = []
+        while not any(isinstance(event, HANDED_OUT) for event in events):
+            more = self._source.next_events()
+            if not more:
+                break
+            events += more
+        return events
+
+    def close(self) -> None:
+        """Free what the stream holds."""
+        self._source.close()
 
 
 class ForeignStream:

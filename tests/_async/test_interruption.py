@@ -121,6 +121,7 @@ async def test_in_a_connection_that_nobody_accepts(streamed: bool, record_proper
         for filler in fillers:
             filler.close()
         with server:
+            wait_until(lambda: server.connections, "the server accepts")
             await goes_on(agent, server)
 
 

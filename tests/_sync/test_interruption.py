@@ -124,6 +124,7 @@ def test_in_a_connection_that_nobody_accepts(streamed: bool, record_property: Re
         for filler in fillers:
             filler.close()
         with server:
+            wait_until(lambda: server.connections, "the server accepts")
             goes_on(agent, server)
 
 

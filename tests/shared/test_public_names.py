@@ -20,10 +20,12 @@ PUBLIC_MODULES = sorted(path.stem for path in PACKAGE.glob("[a-z]*.py"))
 
 # What modules share with one another, and no user needs.
 NOT_FOR_USERS = {
-    "RetryConfig": "comes with the retries of the agent",
+    "SessionApprovals": "agents keep decisions themselves",
+    "ToolPolicy": "agents make it of their arguments",
     "as_tool": "agents wrap functions themselves",
     "merge_tools": "agents merge tools themselves",
     "normalize_result": "agents normalise results themselves",
+    "shortened": "agents cut results themselves",
 }
 
 # What importing kova must not cost.

@@ -1,0 +1,59 @@
+"""Repeating provider calls that failed for a passing reason."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .._backoff import pause_before_retry
+from .._runtime import aio as rt
+from ..config import RetryConfig
+from ..errors import KovaError
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+__all__ = ["with_retries"]
+
+logger = logging.getLogger("kova")
+
+
+async def with_retries(call: Callable[[], Any], config: RetryConfig) -> Any:
+    """The result of a call, which is repeated as the configuration says.
+
+    Raises:
+        KovaError: What the last attempt raised.
+    """
+    try:
+        return await call()
+    except KovaError as error:
+        if pause_before_retry(error, 1, config, rt.remaining()) is None:
+            raise
+        return await _retry(call, error, config)
+
+
+async def _retry(call: Callable[[], Any], first_error: KovaError, config: RetryConfig) -> Any:
+    from tenacity import AsyncRetrying  # loading it takes time, which calls that succeed need not pay
+
+    failed: list[KovaError] = [first_error]
+    pause: float | None = None
+
+    async def attempt() -> Any:
+        if failed:
+            raise failed.pop()
+        return await call()
+
+    def is_worth_it(state: RetryCallState) -> bool:
+        nonlocal pause
+        error = state.outcome.exception() if state.outcome is not None else None
+        pause = None if error is None else pause_before_retry(error, state.attempt_number, config, rt.remaining())
+        return pause is not None
+
+    retrying = AsyncRetrying(retry=is_worth_it, wait=lambda state: pause or 0.0, before_sleep=_warn, sleep=rt.sleep)
+    return await retrying(attempt)
+
+
+def _warn(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    logger.warning("provider call failed, retry %d in %.2f s: %s", state.attempt_number, state.upcoming_sleep, error)
