@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         ToolNotFoundError,
         TurnCancelledError,
     )
+    from .history import check_history, estimate_tokens, repair_history, trim_history
     from .messages import (
         ContentBlock,
         ConversationMessage,
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     )
     from .tool_policy import LifecycleHook
     from .tool_registry import ToolRegistry
-    from .tools import FunctionTool, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, tool
+    from .tools import FunctionTool, RunContext, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, tool
 
 _HOMES = {
     "_async.agent": ["AsyncAgent"],
@@ -113,6 +114,7 @@ _HOMES = {
         "ToolNotFoundError",
         "TurnCancelledError",
     ],
+    "history": ["check_history", "estimate_tokens", "repair_history", "trim_history"],
     "messages": [
         "ContentBlock",
         "ConversationMessage",
@@ -148,7 +150,7 @@ _HOMES = {
     ],
     "tool_policy": ["LifecycleHook"],
     "tool_registry": ["ToolRegistry"],
-    "tools": ["FunctionTool", "Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolResult", "tool"],
+    "tools": ["FunctionTool", "RunContext", "Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolResult", "tool"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -190,6 +192,7 @@ __all__ = [
     "ResponseFormat",
     "RetryConfig",
     "Role",
+    "RunContext",
     "SerializationError",
     "StopEvent",
     "StopReason",
@@ -219,11 +222,15 @@ __all__ = [
     "UsageStats",
     "__version__",
     "assistant_message",
+    "check_history",
+    "estimate_tokens",
     "messages_from_json",
     "messages_to_json",
+    "repair_history",
     "system_message",
     "tool",
     "tool_message",
+    "trim_history",
     "user_message",
 ]
 

@@ -12,7 +12,8 @@ from typing import Any
 from attrs import frozen
 
 from .config import InferenceConfig
-from .errors import MaxIterationsError
+from .errors import ContextBudgetExceededError, MaxIterationsError
+from .history import estimate_tokens
 from .messages import ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
 from .responses import AgentResponse, ModelResponse, Partial, StopReason, UsageStats
 from .tools import Tool, ToolDefinition, ToolResult
@@ -47,11 +48,12 @@ class Turn:
         definitions: What the model is told about them.
         config: How the model is asked.
         max_iterations: Tool rounds that are permitted.
+        context_budget: Tokens that a prompt may have, as estimated; None for any number.
 
     Attributes:
         tools: The tools by name.
         new_messages: What the turn has produced so far.
-        usage: Tokens spent so far.
+        spent_by_tools: Tokens that tools report, as agents that are tools do.
         llm_calls: Provider calls begun.
     """
 
@@ -64,27 +66,44 @@ class Turn:
         definitions: Sequence[ToolDefinition],
         config: InferenceConfig,
         max_iterations: int,
+        context_budget: int | None = None,
     ) -> None:
-        system = [] if system_prompt is None else [ConversationMessage(Role.SYSTEM, system_prompt)]
         self.tools = tools
         self.new_messages: list[ConversationMessage] = []
-        self.usage = UsageStats()
+        self.spent_by_tools: list[UsageStats] = []
+        self._usage = UsageStats()
         self.llm_calls = 0
-        self._messages = [*system, *history]
+        self._messages = list(history)
+        if system_prompt is not None:
+            self.instruct(system_prompt)
         self._definitions = definitions
         self._config = config
         self._max_iterations = max_iterations
+        self._context_budget = context_budget
         self._rounds = 0
         self._thinking: list[str] = []
         self._last: ModelResponse | None = None
 
+    def instruct(self, system_prompt: str) -> None:
+        """Put a system prompt before the history."""
+        self._messages.insert(0, ConversationMessage(Role.SYSTEM, system_prompt))
+
     def next_request(self) -> ModelRequest:
-        """The next provider call, which counts from now on."""
+        """The next provider call, which counts from now on.
+
+        Raises:
+            ContextBudgetExceededError: Its prompt is larger than the budget.
+        """
+        messages = [*self._messages, *self.new_messages]
+        if self._context_budget is not None:
+            measured = estimate_tokens(messages, self._definitions)
+            if measured > self._context_budget:
+                raise ContextBudgetExceededError(measured, self._context_budget)
         config = self._config
         if self.llm_calls and config.tool_choice not in (None, "none", "auto"):
             config = config.replace(tool_choice=None)  # else a forced call would be forced again and again
         self.llm_calls += 1
-        return ModelRequest([*self._messages, *self.new_messages], self._definitions, config)
+        return ModelRequest(messages, self._definitions, config)
 
     def take_answer(self, answer: ModelResponse) -> Sequence[ToolUseBlock]:
         """Note the model's answer.
@@ -97,7 +116,7 @@ class Turn:
             MaxIterationsError: It asks for one round more than is permitted.
         """
         self._last = answer
-        self.usage += answer.usage
+        self._usage += answer.usage
         if answer.thinking:
             self._thinking.append(answer.thinking)
         # A user's own provider may give empty text, which other providers refuse in a history.
@@ -108,6 +127,15 @@ class Turn:
                 raise MaxIterationsError(self._max_iterations)
             self._rounds += 1
         return answer.tool_calls
+
+    def take_broken_answer(self, usage: UsageStats) -> None:
+        """Note what a stream that broke off has reported as spent."""
+        self._usage += usage
+
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens spent so far."""
+        return sum(self.spent_by_tools, self._usage)
 
     @property
     def is_over(self) -> bool:

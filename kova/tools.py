@@ -21,6 +21,7 @@ from ._schema import SchemaError
 from .cancellation import CancellationToken
 from .errors import BuildError, ToolExecutionError
 from .messages import ImageBlock, JSONObject, TextBlock, result_content
+from .responses import UsageStats
 
 if TYPE_CHECKING:
     import os
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FunctionTool",
+    "RunContext",
     "Tool",
     "ToolContext",
     "ToolDefinition",
@@ -77,6 +79,19 @@ class ToolResult:
     is_error: bool = False
 
 
+@frozen
+class RunContext:
+    """The turn for which a system prompt is made.
+
+    Attributes:
+        state: What was given to the agent's `run` as `state`.
+        session: What was given as `session`.
+    """
+
+    state: Any = None
+    session: str | None = None
+
+
 @frozen(eq=False)
 class ToolContext:
     """The call that a tool is answering. A parameter annotated with this class receives it.
@@ -93,10 +108,15 @@ class ToolContext:
     cancel: CancellationToken = field(factory=CancellationToken, kw_only=True)
     _deadline: float | None = field(default=None, kw_only=True)  # on time.monotonic's clock
     state: Any = field(default=None, repr=False, kw_only=True)
+    _spent: list[UsageStats] = field(factory=list, repr=False, kw_only=True)  # by agents that are tools
 
     def remaining(self) -> float | None:
         """Seconds until the call's deadline, never less than 0; None where there is no deadline."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    def spend(self, usage: UsageStats) -> None:
+        """Count tokens that the tool has spent into the turn's usage."""
+        self._spent.append(usage)
 
     def run_process(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from .._runtime import aio as rt
 from .._runtime.scope import Deadline, deadline_after
@@ -38,12 +38,14 @@ class AsyncAgentStream:
         self,
         turn: Turn,
         *,
+        prepare: Callable[[], Any],
         open_stream: Callable[[ModelRequest], AsyncEventSource],
         start_round: Callable[..., AsyncToolRound],
         token: CancellationToken | None,
         timeout: float | None,
     ) -> None:
         self._turn = turn
+        self._prepare = prepare
         self._open_stream = open_stream
         self._start_round = start_round
         self._token = token
@@ -129,8 +131,12 @@ class AsyncAgentStream:
                 elif self._round is not None:
                     await self._take_result(self._round, self._group)
                 else:
+                    if not self._turn.llm_calls:
+                        await self._prepare()
                     self._source = self._open_stream(self._turn.next_request())
         except KovaError as error:
+            if self._source is not None:
+                self._turn.take_broken_answer(self._source.usage)
             error.partial = self._turn.partial()
             raise
 

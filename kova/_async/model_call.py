@@ -10,7 +10,7 @@ from .._turn import ModelRequest
 from ..config import RetryConfig
 from ..errors import StreamError
 from ..messages import ThinkingBlock
-from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta
+from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageStats
 from .provider import AsyncLLMProvider, AsyncProviderStream
 from .retry import with_retries
 
@@ -25,6 +25,10 @@ class AsyncEventSource(Protocol):
     @property
     def response(self) -> ModelResponse:
         """The assembled answer, at the end."""
+
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
 
     async def next_events(self) -> list[StreamEvent]:
         """The next events; none at the end."""
@@ -68,6 +72,11 @@ class AsyncRetriedStream:
         """The assembled answer, at the end."""
         return self._source.response
 
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
+        return self._source.usage
+
     async def next_events(self) -> list[StreamEvent]:
         """The next events; none at the end."""
         if self._has_begun:
@@ -107,6 +116,11 @@ class AsyncForeignStream:
     def response(self) -> ModelResponse:
         """The assembled answer, at the end."""
         return self._assembler.response()
+
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
+        return self._assembler.response().usage
 
     async def next_events(self) -> list[StreamEvent]:
         """The next event; none at the end."""

@@ -20,7 +20,7 @@ from .._runtime.scope import deadline_after
 from ..config import InferenceConfig
 from ..errors import BuildError, KovaError, StreamError
 from ..messages import ConversationMessage
-from ..responses import ModelInfo, ModelResponse, StreamEvent
+from ..responses import ModelInfo, ModelResponse, StreamEvent, UsageStats
 from ..tools import ToolDefinition
 from .http import AsyncClient, AsyncHTTPResponse, http_client_for, read_body
 
@@ -258,6 +258,11 @@ class AsyncProviderStream:
             raise StreamError("the stream has not ended yet: its response is known when all events have been read")
         answer = self._parser.response()
         return attrs.evolve(answer, request_id=answer.request_id or self._request_id)
+
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
+        return UsageStats() if self._parser is None else self._parser.response().usage
 
     def __aiter__(self) -> Self:
         return self

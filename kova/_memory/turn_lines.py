@@ -63,8 +63,8 @@ class TurnLines:
 
     def _removed(self, place: Place) -> Place | None:
         with self._lock:
-            line = self._lines.get(place.conversation_id, ())
-            if place not in line:
+            line = self._lines.get(place.conversation_id)
+            if line is None or place not in line:
                 return None
             was_first = line[0] is place
             line.remove(place)
@@ -82,10 +82,9 @@ def lines_of(store: object) -> TurnLines:
     Raises:
         BuildError: The store is of a class that cannot be referred to weakly.
     """
-    # By identity: a store may be equal to another one, or have no hash.
-    key = id(store)
+    key = id(store)  # it may be equal to another one, or have no hash
     found = _lines.get(key)
-    if found is None or found[0]() is not store:
+    if found is None:
         try:
             reference = ref(store, lambda _: _lines.pop(key, None))
         except TypeError as error:

@@ -29,7 +29,10 @@ def start(work: Work) -> None:
         inbox: SimpleQueue[Work] = SimpleQueue()
         inbox.put(work)
         name = f"kova-worker-{next(_numbers)}"
-        threading.Thread(target=_serve, args=(inbox,), name=name, daemon=True).start()
+        try:
+            threading.Thread(target=_serve, args=(inbox,), name=name, daemon=True).start()
+        except RuntimeError:  # the interpreter is about to exit, and starts no more threads: nobody can abandon this
+            work()
 
 
 def _serve(inbox: SimpleQueue[Work]) -> None:

@@ -19,8 +19,9 @@ from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse
 from ..tool_policy import LifecycleHook, ToolPolicy
 from ..tool_registry import ToolRegistry, merge_tools
-from ..tools import Tool, ToolContext, ToolDefinition, as_tool
+from ..tools import RunContext, Tool, ToolContext, ToolDefinition, as_tool
 from .agent_stream import AgentStream
+from .agent_tool import AgentTool
 from .model_call import complete, open_stream
 from .provider import LLMProvider
 from .resolve import provider_from_string
@@ -40,7 +41,8 @@ class Agent:
         provider: The model: a provider, or a string such as "openai:gpt-5" or "local:smollm2", which is resolved
             from the usual environment variables.
         name: Names the agent in logs and traces.
-        system_prompt: Instructions to the model, put before every history.
+        system_prompt: Instructions to the model, put before every history; or a function that gives them for each
+            turn, from the turn's `RunContext`.
         tools: Functions, or tools made by `tool`, that the model may call. They lie over the registry's.
         tool_registry: Further tools; what is registered later is seen from the next turn on.
         inference_config: How the model is asked.
@@ -50,6 +52,7 @@ class Agent:
             tail, with a note of its size.
         tool_errors: What an exception of a tool means: "raise" ends the turn, "report" tells the model.
         retry_config: How provider calls that fail for a passing reason are repeated.
+        context_budget: Tokens that a prompt may have, as estimated offline before each provider call.
         approval_handler: Is asked before a tool runs, with the call and its context, and gives an
             `ApprovalDecision`. Without one, every tool that the model calls is run.
         lifecycle_hook: Its `on_tool_start` and `on_tool_end` see the calls that are run; what they raise is logged.
@@ -63,7 +66,7 @@ class Agent:
         provider: LLMProvider | str,
         *,
         name: str | None = None,
-        system_prompt: str | None = None,
+        system_prompt: str | Callable[[RunContext], Any] | None = None,
         tools: Iterable[Tool | Callable[..., Any]] = (),
         tool_registry: ToolRegistry | None = None,
         inference_config: InferenceConfig = InferenceConfig(),
@@ -72,11 +75,13 @@ class Agent:
         max_tool_result_chars: int | None = None,
         tool_errors: Literal["raise", "report"] = "raise",
         retry_config: RetryConfig = RetryConfig(),
+        context_budget: int | None = None,
         approval_handler: Callable[[ToolUseBlock, ToolContext], Any] | None = None,
         lifecycle_hook: LifecycleHook | None = None,
     ) -> None:
         _check("name", name, (str, type(None)))
-        _check("system_prompt", system_prompt, (str, type(None)))
+        if system_prompt is not None and not isinstance(system_prompt, str):
+            rt.check_callable(system_prompt, "system_prompt")
         _check("tool_registry", tool_registry, (ToolRegistry, type(None)))
         _check("inference_config", inference_config, (InferenceConfig,))
         _check("retry_config", retry_config, (RetryConfig,))
@@ -84,6 +89,8 @@ class Agent:
         _check_count("max_concurrent_tools", max_concurrent_tools, least=1)
         if max_tool_result_chars is not None:
             _check_count("max_tool_result_chars", max_tool_result_chars, least=1)
+        if context_budget is not None:
+            _check_count("context_budget", context_budget, least=1)
         if tool_errors not in ("raise", "report"):
             raise BuildError(f'tool_errors must be "raise" or "report", not {tool_errors!r}')
         if approval_handler is not None:
@@ -97,6 +104,7 @@ class Agent:
         self._tools = _as_tools(tools)
         self._config = inference_config
         self._retries = retry_config
+        self._context_budget = context_budget
         self._max_iterations = max_iterations
         self._tool_policy = ToolPolicy(
             errors=tool_errors,
@@ -147,13 +155,15 @@ class Agent:
             ToolExecutionError: A tool raised.
             ToolNotFoundError: The model called a tool that there is not.
             MaxIterationsError: The model asked for tools again after the last permitted round.
+            ContextBudgetExceededError: The prompt is larger than the agent's `context_budget`.
             TurnCancelledError: `cancel` was cancelled.
         """
         turn = self._new_turn(messages, config)
-        runner = ToolRunner(turn.tools, self._tool_policy, state, session)
+        runner = ToolRunner(turn.tools, self._tool_policy, state, session, turn.spent_by_tools)
         deadline = deadline_after(_seconds(timeout), "the turn", is_retryable=False)
         try:
             with rt.cancel_on(cancel), rt.fail_at(deadline):
+                self._prepare(turn, RunContext(state, session))
                 while not turn.is_over:
                     calls = turn.take_answer(complete(self._provider, turn.next_request(), self._retries))
                     if calls:
@@ -181,14 +191,30 @@ class Agent:
         response comes with the last event. Leaving the block early closes the connection and stops running tools.
         """
         turn = self._new_turn(messages, config)
-        runner = ToolRunner(turn.tools, self._tool_policy, state, session)
+        runner = ToolRunner(turn.tools, self._tool_policy, state, session, turn.spent_by_tools)
         return AgentStream(
             turn,
+            prepare=lambda: self._prepare(turn, RunContext(state, session)),
             open_stream=lambda request: open_stream(self._provider, request, self._retries),
             start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
             token=cancel,
             timeout=_seconds(timeout),
         )
+
+    def as_tool(self, name: str, description: str) -> Tool:
+        """This agent as a tool of another one.
+
+        It obeys the deadline and the token of the turn that calls it, gets that turn's `state`, and its usage counts
+        into that turn's.
+
+        Args:
+            name: Name of the tool.
+            description: What the agent is good for; the other agent's model decides by it.
+
+        Raises:
+            BuildError: An argument is wrong.
+        """
+        return as_tool(AgentTool(self, name, description))
 
     def close(self) -> None:
         """Close what the agent made itself: a provider that was given as a string. May be called twice."""
@@ -210,12 +236,21 @@ class Agent:
         tools, definitions = self._current_tools()
         return Turn(
             as_history(messages),
-            system_prompt=self._system_prompt,
+            system_prompt=self._system_prompt if isinstance(self._system_prompt, str) else None,
             tools=tools,
             definitions=definitions,
             config=self._config.merged_with(config),
             max_iterations=self._max_iterations,
+            context_budget=self._context_budget,
         )
+
+    def _prepare(self, turn: Turn, context: RunContext) -> None:
+        """Do what a turn needs before its first provider call."""
+        if callable(self._system_prompt):
+            text = rt.call(self._system_prompt, context)
+            if not isinstance(text, str):
+                raise BuildError(f"system_prompt must give a str, not {type(text).__name__}")
+            turn.instruct(text)
 
     def _current_tools(self) -> tuple[Mapping[str, Tool], Sequence[ToolDefinition]]:
         """The tools of a turn that begins now; a registry may have got new ones."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from .._runtime import threads as rt
 from .._runtime.scope import Deadline, deadline_after
@@ -41,12 +41,14 @@ class AgentStream:
         self,
         turn: Turn,
         *,
+        prepare: Callable[[], Any],
         open_stream: Callable[[ModelRequest], EventSource],
         start_round: Callable[..., ToolRound],
         token: CancellationToken | None,
         timeout: float | None,
     ) -> None:
         self._turn = turn
+        self._prepare = prepare
         self._open_stream = open_stream
         self._start_round = start_round
         self._token = token
@@ -132,8 +134,12 @@ class AgentStream:
                 elif self._round is not None:
                     self._take_result(self._round, self._group)
                 else:
+                    if not self._turn.llm_calls:
+                        self._prepare()
                     self._source = self._open_stream(self._turn.next_request())
         except KovaError as error:
+            if self._source is not None:
+                self._turn.take_broken_answer(self._source.usage)
             error.partial = self._turn.partial()
             raise
 

@@ -13,7 +13,7 @@ from .._turn import ModelRequest
 from ..config import RetryConfig
 from ..errors import StreamError
 from ..messages import ThinkingBlock
-from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta
+from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageStats
 from .provider import LLMProvider, ProviderStream
 from .retry import with_retries
 
@@ -28,6 +28,10 @@ class EventSource(Protocol):
     @property
     def response(self) -> ModelResponse:
         """The assembled answer, at the end."""
+
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
 
     def next_events(self) -> list[StreamEvent]:
         """The next events; none at the end."""
@@ -71,6 +75,11 @@ class RetriedStream:
         """The assembled answer, at the end."""
         return self._source.response
 
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
+        return self._source.usage
+
     def next_events(self) -> list[StreamEvent]:
         """The next events; none at the end."""
         if self._has_begun:
@@ -110,6 +119,11 @@ class ForeignStream:
     def response(self) -> ModelResponse:
         """The assembled answer, at the end."""
         return self._assembler.response()
+
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
+        return self._assembler.response().usage
 
     def next_events(self) -> list[StreamEvent]:
         """The next event; none at the end."""

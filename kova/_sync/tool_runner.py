@@ -19,6 +19,7 @@ from ..approvals import ApprovalDecision, SessionApprovals
 from ..cancellation import CancellationToken
 from ..errors import KovaError, ToolExecutionError, ToolNotFoundError
 from ..messages import ToolUseBlock
+from ..responses import UsageStats
 from ..tool_policy import ToolPolicy, shortened
 from ..tools import FunctionTool, Tool, ToolContext, ToolError, ToolResult, normalize_result
 
@@ -37,9 +38,18 @@ class ToolRunner:
         policy: What the agent says about running them.
         state: The object that the caller gave for the tools.
         session: For what the approval handler's lasting decisions hold; None is this turn.
+        spent: Where tools report tokens that they have spent.
     """
 
-    def __init__(self, tools: Mapping[str, Tool], policy: ToolPolicy, state: object, session: str | None) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        policy: ToolPolicy,
+        state: object,
+        session: str | None,
+        spent: list[UsageStats],
+    ) -> None:
+        self._spent = spent
         self._tools = tools
         self._policy = policy
         self._state = state
@@ -94,6 +104,7 @@ class ToolRunner:
             cancel=token,
             deadline=None if math.isinf(seconds) else Deadline(seconds, call.name).at,
             state=self._state,
+            spent=self._spent,
         )
 
     def _denial(self, call: ToolUseBlock, context: ToolContext) -> ToolResult | None:

@@ -20,6 +20,8 @@ from tests.tls import TLSModelServer
 
 pytestmark = pytest.mark.anyio
 
+DEFAULT = kova.InferenceConfig()
+
 HI = [kova.user_message("Hi")]
 SOON = 5.0  # seconds: five times the 1 in which the server must see the disconnect
 
@@ -182,7 +184,7 @@ class OwnProvider:
         self,
         messages: Sequence[kova.ConversationMessage],
         tools: Sequence[kova.ToolDefinition] = (),
-        config: kova.InferenceConfig = kova.InferenceConfig(),
+        config: kova.InferenceConfig = DEFAULT,
     ) -> kova.ModelResponse:
         raise NotImplementedError
 
@@ -190,7 +192,7 @@ class OwnProvider:
         self,
         messages: Sequence[kova.ConversationMessage],
         tools: Sequence[kova.ToolDefinition] = (),
-        config: kova.InferenceConfig = kova.InferenceConfig(),
+        config: kova.InferenceConfig = DEFAULT,
     ) -> AsyncIterator[kova.StreamEvent]:
         try:
             while True:

@@ -23,6 +23,8 @@ from tests.tls import TLSModelServer
 
 pytestmark = pytest.mark.anyio
 
+DEFAULT = kova.InferenceConfig()
+
 HI = [kova.user_message("Hi")]
 SOON = 5.0  # seconds: five times the 1 in which the server must see the disconnect
 
@@ -185,7 +187,7 @@ class OwnProvider:
         self,
         messages: Sequence[kova.ConversationMessage],
         tools: Sequence[kova.ToolDefinition] = (),
-        config: kova.InferenceConfig = kova.InferenceConfig(),
+        config: kova.InferenceConfig = DEFAULT,
     ) -> kova.ModelResponse:
         raise NotImplementedError
 
@@ -193,7 +195,7 @@ class OwnProvider:
         self,
         messages: Sequence[kova.ConversationMessage],
         tools: Sequence[kova.ToolDefinition] = (),
-        config: kova.InferenceConfig = kova.InferenceConfig(),
+        config: kova.InferenceConfig = DEFAULT,
     ) -> Iterator[kova.StreamEvent]:
         try:
             while True:

@@ -153,12 +153,16 @@ ask(local_base_url("tiny"))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
     @pytest.mark.parametrize(
-        ("ending", "code"),
-        [("", 0), ("sys.exit(3)", 3), ("threading.Thread(target=time.sleep, args=(60,), daemon=True).start()", 0)],
-        ids=["end", "sys.exit", "daemon thread"],
+        ("script", "code"),
+        [
+            ("local_base_url('smollm2')", 0),
+            ("ask(local_base_url('smollm2')); sys.exit(3)", 3),
+            ("ask(local_base_url('smollm2')); threading.Thread(target=time.sleep, args=(60,), daemon=True).start()", 0),
+        ],
+        ids=["at once", "sys.exit", "daemon thread"],
     )
-    def test_the_process_ends_as_it_would_without_it(self, ending: str, code: int) -> None:
-        done = run(f"ask(local_base_url('smollm2'))\n{ending}")
+    def test_the_process_ends_as_it_would_without_it(self, script: str, code: int) -> None:
+        done = run(script)
         assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
     def test_an_exception_ends_the_process_as_it_would_without_it(self) -> None:

@@ -1,0 +1,43 @@
+"""An agent as a tool of another agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import BuildError
+from ..tools import Tool, ToolContext, ToolError
+
+if TYPE_CHECKING:
+    from .agent import AsyncAgent
+
+__all__ = ["AsyncAgentTool"]
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"message": {"type": "string", "description": "What to ask, with all that is needed to answer."}},
+    "required": ["message"],
+    "additionalProperties": False,
+}
+
+
+class AsyncAgentTool(Tool):
+    """Asks an agent, as a tool; made by the agent's `as_tool`."""
+
+    parameters = PARAMETERS
+
+    def __init__(self, agent: AsyncAgent, name: str, description: str) -> None:
+        if not description.strip():
+            raise BuildError("description must say what the agent is good for")
+        self.name = name
+        self.description = description
+        self._agent = agent
+
+    async def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
+        """Run a turn of the agent, within the limits of the turn that asks."""
+        message = arguments.get("message")
+        if not isinstance(message, str) or not message.strip():
+            raise ToolError("message: expected a text")
+        response = await self._agent.run(message, cancel=context.cancel, state=context.state)
+        context.spend(response.usage)
+        return response.text
