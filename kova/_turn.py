@@ -81,6 +81,7 @@ class Turn:
         self._max_iterations = max_iterations
         self._context_budget = context_budget
         self._rounds = 0
+        self._correction: list[ConversationMessage] = []
         self._thinking: list[str] = []
         self._last: ModelResponse | None = None
 
@@ -94,7 +95,7 @@ class Turn:
         Raises:
             ContextBudgetExceededError: Its prompt is larger than the budget.
         """
-        messages = [*self._messages, *self.new_messages]
+        messages = [*self._messages, *self.new_messages, *self._correction]
         if self._context_budget is not None:
             measured = estimate_tokens(messages, self._definitions)
             if measured > self._context_budget:
@@ -127,6 +128,22 @@ class Turn:
                 raise MaxIterationsError(self._max_iterations)
             self._rounds += 1
         return answer.tool_calls
+
+    def correct(self, problem: str) -> bool:
+        """Take the final answer back, and have the model told what is wrong with it.
+
+        Only the newest wrong answer goes back; none of them stays in the messages of the turn.
+
+        Returns:
+            Whether there is a call left for it; the turn is then not over.
+        """
+        if self._rounds >= self._max_iterations:
+            return False
+        self._rounds += 1
+        request = f"This answer cannot be used: {problem}\nGive the whole answer again, as JSON alone."
+        self._correction = [self.new_messages.pop(), ConversationMessage(Role.USER, request)]
+        self._last = None
+        return True
 
     def take_broken_answer(self, usage: UsageStats) -> None:
         """Note what a stream that broke off has reported as spent."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from .._runtime import aio as rt
-from .._runtime.scope import Deadline, deadline_after
+from .._schema import ArgumentError, SchemaError
 from .._turn import Turn, as_history
 from ..cancellation import CancellationToken
-from ..config import InferenceConfig, RetryConfig
-from ..errors import BuildError, KovaError
+from ..config import InferenceConfig, ResponseFormat, RetryConfig
+from ..errors import BuildError, ProviderError
 from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse
 from ..tool_policy import LifecycleHook, ToolPolicy
@@ -19,12 +19,16 @@ from ..tool_registry import ToolRegistry, merge_tools
 from ..tools import RunContext, Tool, ToolContext, ToolDefinition, as_tool
 from .agent_stream import AsyncAgentStream
 from .agent_tool import AsyncAgentTool
-from .model_call import complete, open_stream
 from .provider import AsyncLLMProvider
 from .resolve import provider_from_string
-from .tool_runner import AsyncToolRound, AsyncToolRunner
+from .turn_driver import AsyncTurnDriver, TurnOptions
+
+if TYPE_CHECKING:
+    from .._schema.outputs import OutputSchema
 
 __all__ = ["AsyncAgent"]
+
+T = TypeVar("T")
 
 Messages = str | ConversationMessage | Sequence[ConversationMessage]
 
@@ -100,10 +104,9 @@ class AsyncAgent:
         self._registry = tool_registry
         self._tools = _as_tools(tools)
         self._config = inference_config
-        self._retries = retry_config
         self._context_budget = context_budget
         self._max_iterations = max_iterations
-        self._tool_policy = ToolPolicy(
+        policy = ToolPolicy(
             errors=tool_errors,
             max_concurrent=max_concurrent_tools,
             max_result_chars=max_tool_result_chars,
@@ -113,6 +116,8 @@ class AsyncAgent:
         self._fixed_tools = _with_definitions(merge_tools(self._tools)) if tool_registry is None else None
         self._owns_provider = isinstance(provider, str)
         self._provider = provider_from_string(provider) if isinstance(provider, str) else _checked_provider(provider)
+        make_prompt = system_prompt if callable(system_prompt) else None
+        self._driver = AsyncTurnDriver(self._provider, retry_config, policy, make_prompt)
 
     @property
     def name(self) -> str | None:
@@ -156,21 +161,59 @@ class AsyncAgent:
             TurnCancelledError: `cancel` was cancelled.
         """
         turn = self._new_turn(messages, config)
-        runner = AsyncToolRunner(turn.tools, self._tool_policy, state, session, turn.spent_by_tools)
-        deadline = deadline_after(_seconds(timeout), "the turn", is_retryable=False)
-        try:
-            with rt.cancel_on(cancel), rt.fail_at(deadline):
-                await self._prepare(turn, RunContext(state, session))
-                while not turn.is_over:
-                    calls = turn.take_answer(await complete(self._provider, turn.next_request(), self._retries))
-                    if calls:
-                        tool_round = self._round(runner, calls, cancel, deadline)
-                        await _run_round(tool_round)
-                        turn.take_results(calls, tool_round.all_results())
-        except KovaError as error:
-            error.partial = turn.partial()
-            raise
+        await self._driver.run(turn, TurnOptions(cancel, timeout, state, session), _no_check)
         return turn.response()
+
+    async def run_structured(
+        self,
+        messages: Messages,
+        output_type: type[T],
+        *,
+        max_corrections: int = 1,
+        config: InferenceConfig | None = None,
+        cancel: CancellationToken | None = None,
+        timeout: float | None = None,
+        state: object = None,
+        session: str | None = None,
+    ) -> tuple[T, AgentResponse]:
+        """Run one turn whose answer is an object of a type.
+
+        The other arguments and errors are those of `run`.
+
+        Args:
+            messages: What the user says, or a history that ends with it.
+            output_type: An attrs class, dataclass, TypedDict or pydantic model; or the JSON schema of an object, for
+                which the answer is a dict.
+            max_corrections: How often the model is told what is wrong with its answer, and asked again. Each time is
+                one of the turn's `max_iterations`.
+
+        Returns:
+            The object, and the turn's response, in whose messages wrong answers are left out.
+
+        Raises:
+            ProviderError: No answer fitted; the message says what is wrong with the last one.
+            TypeError: There is no JSON schema for the type.
+        """
+        output = _output_schema(output_type)
+        _check_corrections(max_corrections)
+        wanted = ResponseFormat(output.schema, output.name)
+        turn = self._new_turn(messages, (config or InferenceConfig()).replace(response_format=wanted))
+        values: list[T] = []
+        left = max_corrections
+
+        def check(answer: AgentResponse) -> bool:
+            nonlocal left
+            try:
+                values.append(output.read(answer.text))
+            except ArgumentError as error:
+                left -= 1
+                if left < 0 or not turn.correct(str(error)):
+                    raise ProviderError(f"the answer does not fit: {error}", model=answer.model) from error
+                return False
+            return True
+
+        await self._driver.run(turn, TurnOptions(cancel, timeout, state, session), check)
+        return values[0], turn.response()
 
     def run_stream(
         self,
@@ -187,16 +230,7 @@ class AsyncAgent:
         Use the result in a with block and iterate over it there. The arguments and errors are those of `run`, whose
         response comes with the last event. Leaving the block early closes the connection and stops running tools.
         """
-        turn = self._new_turn(messages, config)
-        runner = AsyncToolRunner(turn.tools, self._tool_policy, state, session, turn.spent_by_tools)
-        return AsyncAgentStream(
-            turn,
-            prepare=lambda: self._prepare(turn, RunContext(state, session)),
-            open_stream=lambda request: open_stream(self._provider, request, self._retries),
-            start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
-            token=cancel,
-            timeout=_seconds(timeout),
-        )
+        return self._driver.stream(self._new_turn(messages, config), TurnOptions(cancel, timeout, state, session))
 
     def as_tool(self, name: str, description: str) -> Tool:
         """This agent as a tool of another one.
@@ -241,26 +275,9 @@ class AsyncAgent:
             context_budget=self._context_budget,
         )
 
-    async def _prepare(self, turn: Turn, context: RunContext) -> None:
-        """Do what a turn needs before its first provider call."""
-        if callable(self._system_prompt):
-            text = await rt.call(self._system_prompt, context)
-            if not isinstance(text, str):
-                raise BuildError(f"system_prompt must give a str, not {type(text).__name__}")
-            turn.instruct(text)
-
     def _current_tools(self) -> tuple[Mapping[str, Tool], Sequence[ToolDefinition]]:
         """The tools of a turn that begins now; a registry may have got new ones."""
         return self._fixed_tools or _with_definitions(merge_tools(self._tools, self._registry))
-
-    def _round(
-        self,
-        runner: AsyncToolRunner,
-        calls: Sequence[ToolUseBlock],
-        token: CancellationToken | None,
-        deadline: Deadline | None,
-    ) -> AsyncToolRound:
-        return AsyncToolRound(runner, calls, token=token, deadline=deadline, limit=self._tool_policy.max_concurrent)
 
 
 def _as_tools(tools: object) -> tuple[Tool, ...]:
@@ -273,19 +290,22 @@ def _with_definitions(tools: Mapping[str, Tool]) -> tuple[Mapping[str, Tool], Se
     return tools, tuple(tool.definition for tool in tools.values())
 
 
-async def _run_round(tool_round: AsyncToolRound) -> None:
-    if len(tool_round.calls) == 1:
-        await tool_round.next_ended(None)
-        return
-    failure: Exception | None = None
-    async with rt.TaskGroup() as group:
-        try:
-            while await tool_round.next_ended(group) is not None:
-                pass
-        except Exception as error:
-            failure = error  # raised outside, where the group does not make an ExceptionGroup of it
-    if failure is not None:
-        raise failure
+def _no_check(answer: AgentResponse) -> bool:
+    return True
+
+
+def _output_schema(output_type: object) -> OutputSchema:
+    from .._schema.outputs import OutputSchema
+
+    try:
+        return OutputSchema(output_type)
+    except SchemaError as error:
+        raise TypeError(f"output_type: {error}") from error
+
+
+def _check_corrections(number: object) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise ValueError(f"max_corrections must be an integer of at least 0, got {number!r}")
 
 
 def _checked_provider(provider: Any) -> AsyncLLMProvider:
@@ -305,11 +325,3 @@ def _check(argument: str, value: object, types: tuple[type, ...]) -> None:
 def _check_count(argument: str, value: object, *, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise BuildError(f"{argument} must be an integer of at least {least}, got {value!r}")
-
-
-def _seconds(timeout: object) -> float | None:
-    if timeout is None:
-        return None
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
-        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
-    return timeout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -14,8 +15,8 @@ from .connection import DRAIN_SECONDS
 
 __all__ = ["AsyncInjectedClient"]
 
-# The loop (process) that each client was first used in, and that its connections belong to.
-_owners: WeakKeyDictionary[object, ref[object]] = WeakKeyDictionary()
+# The loop and the process that each client was first used in, which its connections belong to.
+_users: WeakKeyDictionary[object, tuple[ref[object], int]] = WeakKeyDictionary()
 
 
 class AsyncInjectedClient:
@@ -38,8 +39,8 @@ class AsyncInjectedClient:
         Raises:
             KovaError: The client belongs to another event loop, or cannot be used.
         """
-        owner = rt.owner()
-        if _owners.setdefault(self._client, ref(owner))() is not owner:
+        user = ref(rt.owner()), os.getpid()
+        if _users.setdefault(self._client, user) != user:
             raise KovaError("http_client was first used in another event loop or process: make one for each of them")
         abandoned = CancellationToken()
         try:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from .._memory.in_memory import InMemoryConversations
 from .._memory.turn_lines import Place, TurnLines, lines_of
@@ -17,6 +17,8 @@ from ..errors import TurnCancelledError
 from ..messages import ConversationMessage
 
 __all__ = ["AsyncConversationTurn", "AsyncInMemoryStore", "AsyncMemoryStore", "AsyncSQLiteStore", "conversation_turn"]
+
+T = TypeVar("T")
 
 MAX_CALLS = 8  # of a SQLite store at once, in an event loop: each has a thread
 
@@ -151,8 +153,7 @@ class AsyncSQLiteStore:
         Raises:
             MemoryStoreError: The file cannot be read, is damaged, no kova store, or of a later release of kova.
         """
-        loaded: tuple[list[ConversationMessage], int] = await self._call(self._conversations.load, conversation_id)
-        return loaded
+        return await self._call(self._conversations.load, conversation_id)
 
     async def append(self, conversation_id: str, messages: Sequence[ConversationMessage], revision: int) -> int:
         """Add messages to a conversation that still has the given revision.
@@ -165,8 +166,7 @@ class AsyncSQLiteStore:
                 it was before.
             SerializationError: JSON has no form for something in the messages.
         """
-        new: int = await self._call(self._conversations.append, conversation_id, messages, revision)
-        return new
+        return await self._call(self._conversations.append, conversation_id, messages, revision)
 
     async def clear(self, conversation_id: str) -> None:
         """Delete a conversation, even one that there is not: a turn that has begun with it cannot store it again.
@@ -182,8 +182,7 @@ class AsyncSQLiteStore:
         Raises:
             MemoryStoreError: The file cannot be read.
         """
-        ids: list[str] = await self._call(self._conversations.list_conversations)
-        return ids
+        return await self._call(self._conversations.list_conversations)
 
     async def prune(self, older_than: timedelta) -> int:
         """Delete the conversations that have not been changed for this time, and forget those deleted as long ago.
@@ -194,14 +193,14 @@ class AsyncSQLiteStore:
         Raises:
             MemoryStoreError: The file cannot be written.
         """
-        count: int = await self._call(self._conversations.prune, older_than)
-        return count
+        return await self._call(self._conversations.prune, older_than)
 
-    async def _call(self, method: Callable[..., Any], *args: object) -> Any:
+    async def _call(self, method: Callable[..., T], *args: object) -> T:
         """Call a method that may block; it gives up when nobody waits for it any more."""
         stop = CancellationToken()
         async with self._gates.get(rt.owner()):
-            return await rt.call(method, *args, stop, stop=stop)
+            result: T = await rt.call(method, *args, stop, stop=stop)
+            return result
 
     async def close(self) -> None:
         """Close the file. The store cannot be used afterwards. May be called twice."""

@@ -80,7 +80,7 @@ def _settings(params: Any, name: str, model: LocalModel) -> Any:
     params.port = 0
     params.cors_origins = ""  # no web page may read what is said here
     params.endpoint_slots = False
-    params.endpoint_metrics = True
+    params.endpoint_metrics = True  # for `_start`; they are a handful of counters
     params.ui = False
     params.verbosity = -1
 
@@ -92,7 +92,7 @@ def _settings(params: Any, name: str, model: LocalModel) -> Any:
     params.cpuparams.n_threads = 1
     # Between batches the engine sees that nobody waits for an answer any more, or that the process is about to exit.
     params.n_batch = params.n_ubatch = 64
-    # xllamacpp holds the interpreter's lock while it starts: these two steps are most of that time.
+    # xllamacpp holds the interpreter's lock while it starts: these two steps would be a third of that time.
     params.warmup = False
     params.fit_params = False
     return params

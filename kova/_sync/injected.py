@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -17,8 +18,8 @@ from .connection import DRAIN_SECONDS
 
 __all__ = ["InjectedClient"]
 
-# The loop (process) that each client was first used in, and that its connections belong to.
-_owners: WeakKeyDictionary[object, ref[object]] = WeakKeyDictionary()
+# The loop and the process that each client was first used in, which its connections belong to.
+_users: WeakKeyDictionary[object, tuple[ref[object], int]] = WeakKeyDictionary()
 
 
 class InjectedClient:
@@ -41,8 +42,8 @@ class InjectedClient:
         Raises:
             KovaError: The client belongs to another event loop, or cannot be used.
         """
-        owner = rt.owner()
-        if _owners.setdefault(self._client, ref(owner))() is not owner:
+        user = ref(rt.owner()), os.getpid()
+        if _users.setdefault(self._client, user) != user:
             raise KovaError("http_client was first used in another event loop or process: make one for each of them")
         abandoned = CancellationToken()
         try:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from .._memory.in_memory import InMemoryConversations
 from .._memory.turn_lines import Place, TurnLines, lines_of
@@ -20,6 +20,8 @@ from ..errors import TurnCancelledError
 from ..messages import ConversationMessage
 
 __all__ = ["ConversationTurn", "InMemoryStore", "MemoryStore", "SQLiteStore", "conversation_turn"]
+
+T = TypeVar("T")
 
 MAX_CALLS = 8  # of a SQLite store at once, in an event loop: each has a thread
 
@@ -154,8 +156,7 @@ class SQLiteStore:
         Raises:
             MemoryStoreError: The file cannot be read, is damaged, no kova store, or of a later release of kova.
         """
-        loaded: tuple[list[ConversationMessage], int] = self._call(self._conversations.load, conversation_id)
-        return loaded
+        return self._call(self._conversations.load, conversation_id)
 
     def append(self, conversation_id: str, messages: Sequence[ConversationMessage], revision: int) -> int:
         """Add messages to a conversation that still has the given revision.
@@ -168,8 +169,7 @@ class SQLiteStore:
                 it was before.
             SerializationError: JSON has no form for something in the messages.
         """
-        new: int = self._call(self._conversations.append, conversation_id, messages, revision)
-        return new
+        return self._call(self._conversations.append, conversation_id, messages, revision)
 
     def clear(self, conversation_id: str) -> None:
         """Delete a conversation, even one that there is not: a turn that has begun with it cannot store it again.
@@ -185,8 +185,7 @@ class SQLiteStore:
         Raises:
             MemoryStoreError: The file cannot be read.
         """
-        ids: list[str] = self._call(self._conversations.list_conversations)
-        return ids
+        return self._call(self._conversations.list_conversations)
 
     def prune(self, older_than: timedelta) -> int:
         """Delete the conversations that have not been changed for this time, and forget those deleted as long ago.
@@ -197,14 +196,14 @@ class SQLiteStore:
         Raises:
             MemoryStoreError: The file cannot be written.
         """
-        count: int = self._call(self._conversations.prune, older_than)
-        return count
+        return self._call(self._conversations.prune, older_than)
 
-    def _call(self, method: Callable[..., Any], *args: object) -> Any:
+    def _call(self, method: Callable[..., T], *args: object) -> T:
         """Call a method that may block; it gives up when nobody waits for it any more."""
         stop = CancellationToken()
         with self._gates.get(rt.owner()):
-            return rt.call(method, *args, stop, stop=stop)
+            result: T = rt.call(method, *args, stop, stop=stop)
+            return result
 
     def close(self) -> None:
         """Close the file. The store cannot be used afterwards. May be called twice."""

@@ -6,6 +6,8 @@ import asyncio
 import concurrent.futures
 import gc
 import logging
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -20,6 +22,7 @@ import kova
 from kova._runtime import workers
 from tests import server as play
 from tests.async_tools import double
+from tests.hosts.script import ROOT
 from tests.observe import kova_threads, sockets, wait_until
 from tests.server import Exchange, ModelServer
 from tests.tls import TLSModelServer
@@ -70,7 +73,9 @@ def test_blocking_calls_inside_a_running_loop(server: ModelServer) -> None:
 
 def test_an_async_tool_of_a_blocking_agent_inside_a_running_loop(server: ModelServer) -> None:
     """T1: it gets a loop of its own, in another thread."""
-    server.play(play.calls(("double", {"n": 4}), ("double", {"n": 5})), play.calls(("double", {"n": 6})), play.text("ok"))
+    server.play(
+        play.calls(("double", {"n": 4}), ("double", {"n": 5})), play.calls(("double", {"n": 6})), play.text("ok")
+    )
 
     async def cell() -> kova.AgentResponse:
         return blocking_agent(server, tools=[double]).run("go")
@@ -238,17 +243,19 @@ def test_an_injected_client_belongs_to_its_first_loop(server: ModelServer) -> No
 @pytest.mark.parametrize("where", ["headers", "stream", "tool"])
 def test_a_task_that_is_cancelled(server: ModelServer, where: str) -> None:
     """T12: ends with asyncio's own exception, at once, and gives its connection back."""
-    release, left = threading.Event(), threading.Event()
+    reached, release, left = threading.Event(), threading.Event(), threading.Event()
 
     @kova.tool
     def block() -> None:
         """Block for long."""
+        reached.set()
         release.wait(30)
 
     def silent(exchange: Exchange) -> None:
         if where == "stream":
             exchange.start_stream()
             exchange.send_delta({"content": "first"})
+        reached.set()
         if exchange.wait_for_disconnect():
             left.set()
 
@@ -261,7 +268,7 @@ def test_a_task_that_is_cancelled(server: ModelServer, where: str) -> None:
         agent = kova.AsyncAgent(async_provider(server, max_connections=1), tools=[block])
         server.play(play.calls(("block", {})) if where == "tool" else silent, play.text("Here I am"))
         task = asyncio.create_task(turn(agent))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(reached.wait, 10)
         start = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -373,22 +380,11 @@ def test_many_turns_with_plain_tools_need_few_threads(
 # ---- T13
 
 
-def test_every_async_test_runs_on_both_kinds_of_loop(pytester_ids: list[str]) -> None:
+def test_every_async_test_runs_on_both_kinds_of_loop() -> None:
     """T13."""
-    on_asyncio = {name for name in pytester_ids if "[asyncio" in name}
-    on_trio = {name.replace("[trio", "[asyncio") for name in pytester_ids if "[trio" in name}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/_async"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    on_asyncio = {name for name in names if "[asyncio" in name}
+    on_trio = {name.replace("[trio", "[asyncio") for name in names if "[trio" in name}
     assert on_asyncio == on_trio
     assert len(on_asyncio) > 200
-
-
-@pytest.fixture
-def pytester_ids() -> list[str]:
-    """The ids of all tests of the async twin."""
-    import subprocess
-    import sys
-
-    from tests.hosts.script import ROOT
-
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/_async"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return [line for line in done.stdout.splitlines() if "::" in line]

@@ -1,0 +1,139 @@
+"""Driving the turns of an agent: provider calls and tools, within the turn's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from .._runtime import aio as rt
+from .._runtime.scope import Deadline, deadline_after
+from .._turn import Turn
+from ..cancellation import CancellationToken
+from ..config import RetryConfig
+from ..errors import BuildError, KovaError
+from ..messages import ToolUseBlock
+from ..responses import AgentResponse
+from ..tool_policy import ToolPolicy
+from ..tools import RunContext
+from .agent_stream import AsyncAgentStream
+from .model_call import complete, open_stream
+from .provider import AsyncLLMProvider
+from .tool_runner import AsyncToolRound, AsyncToolRunner
+
+__all__ = ["AsyncTurnDriver", "TurnOptions"]
+
+
+@frozen
+class TurnOptions:
+    """What the caller says about one turn.
+
+    Attributes:
+        cancel: Ends the turn when it is cancelled.
+        timeout: Seconds for the whole turn.
+        state: For the tools.
+        session: For what the approval handler's lasting decisions hold.
+    """
+
+    cancel: CancellationToken | None
+    timeout: float | None
+    state: object
+    session: str | None
+
+    def __attrs_post_init__(self) -> None:
+        if self.cancel is not None and not isinstance(self.cancel, CancellationToken):
+            raise TypeError(f"cancel must be a CancellationToken, not {type(self.cancel).__name__}")
+        timeout: object = self.timeout
+        if timeout is None:
+            return
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
+            raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+
+
+class AsyncTurnDriver:
+    """Drives the turns of one agent.
+
+    Args:
+        provider: The model.
+        retries: How its failures are treated.
+        policy: How tools are run.
+        system_prompt: Makes the system prompt of a turn, where it is not a text.
+    """
+
+    def __init__(
+        self,
+        provider: AsyncLLMProvider,
+        retries: RetryConfig,
+        policy: ToolPolicy,
+        system_prompt: Callable[[RunContext], Any] | None,
+    ) -> None:
+        self._provider = provider
+        self._retries = retries
+        self._policy = policy
+        self._system_prompt = system_prompt
+
+    async def run(self, turn: Turn, options: TurnOptions, check: Callable[[AgentResponse], bool]) -> None:
+        """Drive a turn until its answer is there, and the check has nothing against it."""
+        runner = self._runner(turn, options)
+        deadline = deadline_after(options.timeout, "the turn", is_retryable=False)
+        try:
+            with rt.cancel_on(options.cancel), rt.fail_at(deadline):
+                await self._prepare(turn, options)
+                while not (turn.is_over and check(turn.response())):
+                    calls = turn.take_answer(await complete(self._provider, turn.next_request(), self._retries))
+                    if calls:
+                        tool_round = self._round(runner, calls, options.cancel, deadline)
+                        await _run_round(tool_round)
+                        turn.take_results(calls, tool_round.all_results())
+        except KovaError as error:
+            error.partial = turn.partial()
+            raise
+
+    def stream(self, turn: Turn, options: TurnOptions) -> AsyncAgentStream:
+        """The turn as a stream, which drives itself."""
+        runner = self._runner(turn, options)
+        return AsyncAgentStream(
+            turn,
+            prepare=lambda: self._prepare(turn, options),
+            open_stream=lambda request: open_stream(self._provider, request, self._retries),
+            start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
+            token=options.cancel,
+            timeout=options.timeout,
+        )
+
+    async def _prepare(self, turn: Turn, options: TurnOptions) -> None:
+        """Do what a turn needs before its first provider call."""
+        if self._system_prompt is None:
+            return
+        text = await rt.call(self._system_prompt, RunContext(options.state, options.session))
+        if not isinstance(text, str):
+            raise BuildError(f"system_prompt must give a str, not {type(text).__name__}")
+        turn.instruct(text)
+
+    def _runner(self, turn: Turn, options: TurnOptions) -> AsyncToolRunner:
+        return AsyncToolRunner(turn.tools, self._policy, options.state, options.session, turn.spent_by_tools)
+
+    def _round(
+        self,
+        runner: AsyncToolRunner,
+        calls: Sequence[ToolUseBlock],
+        token: CancellationToken | None,
+        deadline: Deadline | None,
+    ) -> AsyncToolRound:
+        return AsyncToolRound(runner, calls, token=token, deadline=deadline, limit=self._policy.max_concurrent)
+
+
+async def _run_round(tool_round: AsyncToolRound) -> None:
+    if len(tool_round.calls) == 1:
+        await tool_round.next_ended(None)
+        return
+    failure: Exception | None = None
+    async with rt.TaskGroup() as group:
+        try:
+            while await tool_round.next_ended(group) is not None:
+                pass
+        except Exception as error:
+            failure = error  # raised outside, where the group does not make an ExceptionGroup of it
+    if failure is not None:
+        raise failure
