@@ -13,12 +13,14 @@ from ._version import __version__
 if TYPE_CHECKING:
     from ._async.agent import AsyncAgent
     from ._async.agent_stream import AsyncAgentStream
+    from ._async.builder import AsyncAgentBuilder
     from ._async.openai import AsyncOpenAICompatibleProvider
     from ._async.provider import AsyncLLMProvider
     from ._formats.openai.config import OpenAIProviderConfig
     from ._message_json import messages_from_json, messages_to_json
     from ._sync.agent import Agent
     from ._sync.agent_stream import AgentStream
+    from ._sync.builder import AgentBuilder
     from ._sync.openai import OpenAICompatibleProvider
     from ._sync.provider import LLMProvider
     from .approvals import ApprovalDecision
@@ -84,12 +86,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "_async.agent": ["AsyncAgent"],
     "_async.agent_stream": ["AsyncAgentStream"],
+    "_async.builder": ["AsyncAgentBuilder"],
     "_async.openai": ["AsyncOpenAICompatibleProvider"],
     "_async.provider": ["AsyncLLMProvider"],
     "_formats.openai.config": ["OpenAIProviderConfig"],
     "_message_json": ["messages_from_json", "messages_to_json"],
     "_sync.agent": ["Agent"],
     "_sync.agent_stream": ["AgentStream"],
+    "_sync.builder": ["AgentBuilder"],
     "_sync.openai": ["OpenAICompatibleProvider"],
     "_sync.provider": ["LLMProvider"],
     "approvals": ["ApprovalDecision"],
@@ -156,11 +160,13 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agent",
+    "AgentBuilder",
     "AgentEvent",
     "AgentResponse",
     "AgentStream",
     "ApprovalDecision",
     "AsyncAgent",
+    "AsyncAgentBuilder",
     "AsyncAgentStream",
     "AsyncLLMProvider",
     "AsyncOpenAICompatibleProvider",

@@ -256,7 +256,11 @@ def test_a_long_stream_runs_in_flat_memory(lean_server: ModelServer, twin: str) 
     gc.collect()
     tracemalloc.start()
     try:
-        count = {"blocking": blocking, "asyncio": lambda: asyncio.run(in_a_loop()), "trio": lambda: trio.run(in_a_loop)}[twin]()
+        count = {
+            "blocking": blocking,
+            "asyncio": lambda: asyncio.run(in_a_loop()),
+            "trio": lambda: trio.run(in_a_loop),
+        }[twin]()
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
