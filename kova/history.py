@@ -81,7 +81,7 @@ class _Check:
         called: dict[str, Place] = {}
         for number, block in enumerate(message.content):
             if not isinstance(block, allowed):
-                self._say((index, number), f"a {type(block).__name__} in a message of role {message.role}")
+                self._say((index, number), f"{type(block).__name__} does not fit role {message.role}")
                 continue
             if isinstance(block, ToolResultBlock):
                 self._result((index, number), block)

@@ -118,20 +118,20 @@ def same_objects(ours: list[kova.ConversationMessage], theirs: list[kova.Convers
             [call("1"), result("1", [kova.TextBlock(""), PIXEL])],
             ["messages[1].content[0]: blank text in a result"],
         ),
-        ([message("system", PIXEL)], ["messages[0].content[0]: a ImageBlock in a message of role system"]),
-        ([message("tool", kova.TextBlock("5"))], ["messages[0].content[0]: a TextBlock in a message of role tool"]),
+        ([message("system", PIXEL)], ["messages[0].content[0]: ImageBlock does not fit role system"]),
+        ([message("tool", kova.TextBlock("5"))], ["messages[0].content[0]: TextBlock does not fit role tool"]),
         (
             [message("user", kova.ToolUseBlock("1", "add", {}))],
-            ["messages[0].content[0]: a ToolUseBlock in a message of role user"],
+            ["messages[0].content[0]: ToolUseBlock does not fit role user"],
         ),
         (
             [message("user", kova.ThinkingBlock("Hm."))],
-            ["messages[0].content[0]: a ThinkingBlock in a message of role user"],
+            ["messages[0].content[0]: ThinkingBlock does not fit role user"],
         ),
         (
             [call("1"), message("assistant", kova.ToolResultBlock("1", "2"))],
             [
-                "messages[1].content[0]: a ToolResultBlock in a message of role assistant",
+                "messages[1].content[0]: ToolResultBlock does not fit role assistant",
                 "messages[0].content[0]: the call '1' has no result",
             ],
         ),
