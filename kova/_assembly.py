@@ -34,6 +34,9 @@ A format whose API has no ids leaves such an id out of the history again.
 _CUTTING = frozenset({StopReason.MAX_TOKENS, StopReason.CONTENT_FILTER, StopReason.REFUSAL})
 
 
+MANY_PIECES = 1_000
+
+
 def random_id(position: int) -> str:
     """An id for a tool call, where nothing is known that a reproducible one could be made from."""
     return f"call_{os.urandom(12).hex()}"
@@ -50,6 +53,7 @@ class Assembler:
         self._make_id = make_id
         self._blocks: list[list[str] | _Call | ThinkingBlock] = []
         self._text: list[str] | None = None  # the pieces of the last block, while that is text
+        self._joined = 0  # how many of them have been joined already
         self._thinking: list[str] = []
         self._calls: dict[int, _Call] = {}
         self._usage = UsageStats()
@@ -75,6 +79,8 @@ class Assembler:
                 self._text.append(event.text)
             else:
                 self.add(event)
+        if self._text is not None and len(self._text) - self._joined > MANY_PIECES:
+            self._join_pieces(self._text)
 
     def response(self, *, model: str | None = None) -> ModelResponse:
         """The answer that the events so far come to.
@@ -95,7 +101,13 @@ class Assembler:
             model=model,
         )
 
+    def _join_pieces(self, pieces: list[str]) -> None:
+        """Join what has come since the last time: a long answer's pieces take twenty times the memory of its text."""
+        pieces[self._joined :] = ["".join(pieces[self._joined :])]
+        self._joined += 1
+
     def _open_text(self) -> None:
+        self._joined = 0
         self._text = []
         self._blocks.append(self._text)
 

@@ -122,11 +122,14 @@ def _rows(connection: sqlite3.Connection, number: int | None) -> list[tuple[int,
     return connection.execute(query, (number,)).fetchall()
 
 
-def _messages(conversation_id: str, texts: Iterable[bytes]) -> list[ConversationMessage]:
+def _messages(conversation_id: str, texts: list[bytes]) -> list[ConversationMessage]:
     try:
-        return messages_from_json(b"[" + b",".join(texts) + b"]")
+        messages = messages_from_json(b"[" + b",".join(texts) + b"]")
     except SerializationError as error:
         raise MemoryStoreError(f"conversation {conversation_id!r} is damaged: {error}") from error
+    if len(messages) != len(texts):
+        raise MemoryStoreError(f"conversation {conversation_id!r} is damaged: a row is not one message")
+    return messages
 
 
 def _next_revision(connection: sqlite3.Connection) -> int:
