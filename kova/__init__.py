@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._async.agent import AsyncAgent
     from ._async.agent_stream import AsyncAgentStream
     from ._async.builder import AsyncAgentBuilder
+    from ._async.memory import AsyncInMemoryStore, AsyncMemoryStore, AsyncSQLiteStore
     from ._async.openai import AsyncOpenAICompatibleProvider
     from ._async.provider import AsyncLLMProvider
     from ._formats.openai.config import OpenAIProviderConfig
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ._sync.agent import Agent
     from ._sync.agent_stream import AgentStream
     from ._sync.builder import AgentBuilder
+    from ._sync.memory import InMemoryStore, MemoryStore, SQLiteStore
     from ._sync.openai import OpenAICompatibleProvider
     from ._sync.provider import LLMProvider
     from .approvals import ApprovalDecision
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
         UsageEvent,
         UsageStats,
     )
+    from .streaming import StreamingHandler
     from .tool_policy import LifecycleHook
     from .tool_registry import ToolRegistry
     from .tools import FunctionTool, RunContext, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, tool
@@ -87,6 +90,7 @@ _HOMES = {
     "_async.agent": ["AsyncAgent"],
     "_async.agent_stream": ["AsyncAgentStream"],
     "_async.builder": ["AsyncAgentBuilder"],
+    "_async.memory": ["AsyncInMemoryStore", "AsyncMemoryStore", "AsyncSQLiteStore"],
     "_async.openai": ["AsyncOpenAICompatibleProvider"],
     "_async.provider": ["AsyncLLMProvider"],
     "_formats.openai.config": ["OpenAIProviderConfig"],
@@ -94,6 +98,7 @@ _HOMES = {
     "_sync.agent": ["Agent"],
     "_sync.agent_stream": ["AgentStream"],
     "_sync.builder": ["AgentBuilder"],
+    "_sync.memory": ["InMemoryStore", "MemoryStore", "SQLiteStore"],
     "_sync.openai": ["OpenAICompatibleProvider"],
     "_sync.provider": ["LLMProvider"],
     "approvals": ["ApprovalDecision"],
@@ -152,6 +157,7 @@ _HOMES = {
         "UsageEvent",
         "UsageStats",
     ],
+    "streaming": ["StreamingHandler"],
     "tool_policy": ["LifecycleHook"],
     "tool_registry": ["ToolRegistry"],
     "tools": ["FunctionTool", "RunContext", "Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolResult", "tool"],
@@ -168,8 +174,11 @@ __all__ = [
     "AsyncAgent",
     "AsyncAgentBuilder",
     "AsyncAgentStream",
+    "AsyncInMemoryStore",
     "AsyncLLMProvider",
+    "AsyncMemoryStore",
     "AsyncOpenAICompatibleProvider",
+    "AsyncSQLiteStore",
     "BuildError",
     "CancellationToken",
     "ConnectionError",
@@ -179,6 +188,7 @@ __all__ = [
     "ConversationMessage",
     "FunctionTool",
     "ImageBlock",
+    "InMemoryStore",
     "InferenceConfig",
     "KovaError",
     "KovaOSError",
@@ -186,6 +196,7 @@ __all__ = [
     "LifecycleHook",
     "MCPError",
     "MaxIterationsError",
+    "MemoryStore",
     "MemoryStoreError",
     "ModelInfo",
     "ModelResponse",
@@ -199,11 +210,13 @@ __all__ = [
     "RetryConfig",
     "Role",
     "RunContext",
+    "SQLiteStore",
     "SerializationError",
     "StopEvent",
     "StopReason",
     "StreamError",
     "StreamEvent",
+    "StreamingHandler",
     "TextBlock",
     "TextDelta",
     "ThinkingBlock",

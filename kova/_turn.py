@@ -73,7 +73,8 @@ class Turn:
         self.spent_by_tools: list[UsageStats] = []
         self._usage = UsageStats()
         self.llm_calls = 0
-        self._messages = list(history)
+        self._system: list[ConversationMessage] = []
+        self._history = list(history)
         if system_prompt is not None:
             self.instruct(system_prompt)
         self._definitions = definitions
@@ -85,9 +86,13 @@ class Turn:
         self._thinking: list[str] = []
         self._last: ModelResponse | None = None
 
+    def recall(self, history: Sequence[ConversationMessage]) -> None:
+        """Put what was said before in front of what the caller has given."""
+        self._history = [*history, *self._history]
+
     def instruct(self, system_prompt: str) -> None:
         """Put a system prompt before the history."""
-        self._messages.insert(0, ConversationMessage(Role.SYSTEM, system_prompt))
+        self._system = [ConversationMessage(Role.SYSTEM, system_prompt)]
 
     def next_request(self) -> ModelRequest:
         """The next provider call, which counts from now on.
@@ -95,7 +100,7 @@ class Turn:
         Raises:
             ContextBudgetExceededError: Its prompt is larger than the budget.
         """
-        messages = [*self._messages, *self.new_messages, *self._correction]
+        messages = [*self._system, *self._history, *self.new_messages, *self._correction]
         if self._context_budget is not None:
             measured = estimate_tokens(messages, self._definitions)
             if measured > self._context_budget:

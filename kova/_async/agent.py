@@ -14,14 +14,18 @@ from ..config import InferenceConfig, ResponseFormat, RetryConfig
 from ..errors import BuildError, ProviderError
 from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse
+from ..streaming import StreamingHandler
 from ..tool_policy import LifecycleHook, ToolPolicy
 from ..tool_registry import ToolRegistry, merge_tools
 from ..tools import RunContext, Tool, ToolContext, ToolDefinition, as_tool
 from .agent_stream import AsyncAgentStream
 from .agent_tool import AsyncAgentTool
+from .chat import AsyncChat, check_streaming_handler
+from .memory import AsyncInMemoryStore, AsyncMemoryStore
 from .provider import AsyncLLMProvider
 from .resolve import provider_from_string
 from .turn_driver import AsyncTurnDriver, TurnOptions
+from .turn_frame import AsyncPromptFrame
 
 if TYPE_CHECKING:
     from .._schema.outputs import OutputSchema
@@ -33,7 +37,7 @@ T = TypeVar("T")
 Messages = str | ConversationMessage | Sequence[ConversationMessage]
 
 
-class AsyncAgent:
+class AsyncAgent(AsyncChat):
     """A model with tools, and the loop between them.
 
     An agent is immutable, and safe to share between threads and tasks: all state of a turn is the turn's own.
@@ -54,6 +58,8 @@ class AsyncAgent:
         tool_errors: What an exception of a tool means: "raise" ends the turn, "report" tells the model.
         retry_config: How provider calls that fail for a passing reason are repeated.
         context_budget: Tokens that a prompt may have, as estimated offline before each provider call.
+        memory: Store of the conversations of the `chat` methods; without one, a store of the agent's own, in memory.
+        streaming_handler: Is told of answers by `chat_stream`, and of thinking by the other `chat` methods.
         approval_handler: Is asked before a tool runs, with the call and its context, and gives an
             `ApprovalDecision`. Without one, every tool that the model calls is run.
         lifecycle_hook: Its `on_tool_start` and `on_tool_end` see the calls that are run; what they raise is logged.
@@ -77,6 +83,8 @@ class AsyncAgent:
         tool_errors: Literal["raise", "report"] = "raise",
         retry_config: RetryConfig = RetryConfig(),
         context_budget: int | None = None,
+        memory: AsyncMemoryStore | None = None,
+        streaming_handler: StreamingHandler | None = None,
         approval_handler: Callable[[ToolUseBlock, ToolContext], Any] | None = None,
         lifecycle_hook: LifecycleHook | None = None,
     ) -> None:
@@ -94,6 +102,10 @@ class AsyncAgent:
             _check_count("context_budget", context_budget, least=1)
         if tool_errors not in ("raise", "report"):
             raise BuildError(f'tool_errors must be "raise" or "report", not {tool_errors!r}')
+        if memory is not None:
+            _check_memory(memory)
+        if streaming_handler is not None:
+            check_streaming_handler(streaming_handler, "streaming_handler")
         if approval_handler is not None:
             rt.check_callable(approval_handler, "approval_handler")
         for method in ("on_tool_start", "on_tool_end"):
@@ -116,8 +128,9 @@ class AsyncAgent:
         self._fixed_tools = _with_definitions(merge_tools(self._tools)) if tool_registry is None else None
         self._owns_provider = isinstance(provider, str)
         self._provider = provider_from_string(provider) if isinstance(provider, str) else _checked_provider(provider)
-        make_prompt = system_prompt if callable(system_prompt) else None
-        self._driver = AsyncTurnDriver(self._provider, retry_config, policy, make_prompt)
+        self._driver = AsyncTurnDriver(self._provider, retry_config, policy)
+        self._memory = memory if memory is not None else AsyncInMemoryStore()
+        self._streaming_handler = streaming_handler
 
     @property
     def name(self) -> str | None:
@@ -160,9 +173,8 @@ class AsyncAgent:
             ContextBudgetExceededError: The prompt is larger than the agent's `context_budget`.
             TurnCancelledError: `cancel` was cancelled.
         """
-        turn = self._new_turn(messages, config)
-        await self._driver.run(turn, TurnOptions(cancel, timeout, state, session), _no_check)
-        return turn.response()
+        options = TurnOptions(cancel, timeout, state, session)
+        return await self._driver.run(self._new_turn(messages, config), self._prompt_frame(options), options)
 
     async def run_structured(
         self,
@@ -212,8 +224,9 @@ class AsyncAgent:
                 return False
             return True
 
-        await self._driver.run(turn, TurnOptions(cancel, timeout, state, session), check)
-        return values[0], turn.response()
+        options = TurnOptions(cancel, timeout, state, session)
+        response = await self._driver.run(turn, self._prompt_frame(options), options, check)
+        return values[0], response
 
     def run_stream(
         self,
@@ -230,7 +243,8 @@ class AsyncAgent:
         Use the result in a with block and iterate over it there. The arguments and errors are those of `run`, whose
         response comes with the last event. Leaving the block early closes the connection and stops running tools.
         """
-        return self._driver.stream(self._new_turn(messages, config), TurnOptions(cancel, timeout, state, session))
+        options = TurnOptions(cancel, timeout, state, session)
+        return self._driver.stream(self._new_turn(messages, config), self._prompt_frame(options), options)
 
     def as_tool(self, name: str, description: str) -> Tool:
         """This agent as a tool of another one.
@@ -275,6 +289,10 @@ class AsyncAgent:
             context_budget=self._context_budget,
         )
 
+    def _prompt_frame(self, options: TurnOptions) -> AsyncPromptFrame:
+        make_prompt = self._system_prompt if callable(self._system_prompt) else None
+        return AsyncPromptFrame(make_prompt, RunContext(options.state, options.session))
+
     def _current_tools(self) -> tuple[Mapping[str, Tool], Sequence[ToolDefinition]]:
         """The tools of a turn that begins now; a registry may have got new ones."""
         return self._fixed_tools or _with_definitions(merge_tools(self._tools, self._registry))
@@ -288,10 +306,6 @@ def _as_tools(tools: object) -> tuple[Tool, ...]:
 
 def _with_definitions(tools: Mapping[str, Tool]) -> tuple[Mapping[str, Tool], Sequence[ToolDefinition]]:
     return tools, tuple(tool.definition for tool in tools.values())
-
-
-def _no_check(answer: AgentResponse) -> bool:
-    return True
 
 
 def _output_schema(output_type: object) -> OutputSchema:
@@ -315,6 +329,13 @@ def _checked_provider(provider: Any) -> AsyncLLMProvider:
     rt.check_native(provider.chat_completion, f"provider {type(provider).__name__}")
     checked: AsyncLLMProvider = provider
     return checked
+
+
+def _check_memory(memory: Any) -> None:
+    for method in ("load", "append"):
+        if not callable(getattr(memory, method, None)):
+            raise BuildError(f"memory must be a store of conversations, not {type(memory).__name__}")
+    rt.check_native(memory.load, f"memory {type(memory).__name__}")
 
 
 def _check(argument: str, value: object, types: tuple[type, ...]) -> None:

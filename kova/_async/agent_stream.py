@@ -15,6 +15,7 @@ from ..errors import KovaError, StreamError
 from ..responses import (
     AgentEvent,
     AgentResponse,
+    StreamEvent,
     TextDelta,
     ThinkingDelta,
     ToolCallFinished,
@@ -23,6 +24,7 @@ from ..responses import (
 )
 from .model_call import AsyncEventSource
 from .tool_runner import AsyncToolRound
+from .turn_frame import AsyncTurnFrame
 
 __all__ = ["AsyncAgentStream"]
 
@@ -37,17 +39,21 @@ class AsyncAgentStream:
     def __init__(
         self,
         turn: Turn,
+        frame: AsyncTurnFrame,
         *,
-        prepare: Callable[[], Any],
         open_stream: Callable[[ModelRequest], AsyncEventSource],
         start_round: Callable[..., AsyncToolRound],
+        completed: Callable[[Turn], AgentResponse],
+        tap: Callable[[StreamEvent], Any] | None,
         token: CancellationToken | None,
         timeout: float | None,
     ) -> None:
         self._turn = turn
-        self._prepare = prepare
+        self._frame = frame
         self._open_stream = open_stream
         self._start_round = start_round
+        self._completed = completed
+        self._tap = tap
         self._token = token
         self._timeout = timeout
         self._deadline: Deadline | None = None
@@ -84,6 +90,7 @@ class AsyncAgentStream:
         finally:
             group.cancel()
             await group.__aexit__(None, None, None)
+            await self._frame.end()
 
     async def _stop(self) -> None:
         source, self._source = self._source, None
@@ -132,7 +139,7 @@ class AsyncAgentStream:
                     await self._take_result(self._round, self._group)
                 else:
                     if not self._turn.llm_calls:
-                        await self._prepare()
+                        await self._frame.begin(self._turn)
                     self._source = self._open_stream(self._turn.next_request())
         except KovaError as error:
             if self._source is not None:
@@ -147,17 +154,21 @@ class AsyncAgentStream:
             kind = type(event)
             if kind is TextDelta or kind is ThinkingDelta:
                 ready.append(event)  # type: ignore[arg-type]  # isinstance would narrow, and cost
+        if self._tap is not None:
+            for event in events:
+                await self._tap(event)
         if not events:
-            self._end_answer(source)
+            await self._end_answer(source)
 
-    def _end_answer(self, source: AsyncEventSource) -> None:
+    async def _end_answer(self, source: AsyncEventSource) -> None:
         self._source = None
         calls = self._turn.take_answer(source.response)
         if calls:
             self._ready.extend(ToolCallStarted(call.id, call.name, call.input) for call in calls)
             self._round = self._start_round(calls, self._token, self._deadline)
         elif self._turn.is_over:
-            self._response = self._turn.response()
+            await self._frame.complete(self._turn)
+            self._response = self._completed(self._turn)
             self._ready.append(TurnCompleted(self._response))
 
     async def _take_result(self, tool_round: AsyncToolRound, group: rt.TaskGroup) -> None:

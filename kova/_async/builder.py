@@ -7,10 +7,12 @@ from typing import Any, Literal, Self
 
 from ..config import InferenceConfig, RetryConfig
 from ..errors import BuildError
+from ..streaming import StreamingHandler
 from ..tool_policy import LifecycleHook
 from ..tool_registry import ToolRegistry
 from ..tools import RunContext, Tool
 from .agent import AsyncAgent
+from .memory import AsyncMemoryStore
 from .provider import AsyncLLMProvider
 
 __all__ = ["AsyncAgentBuilder"]
@@ -74,6 +76,14 @@ class AsyncAgentBuilder:
     def context_budget(self, context_budget: int) -> Self:
         """Tokens that a prompt may have."""
         return self._with(context_budget=context_budget)
+
+    def memory(self, memory: AsyncMemoryStore) -> Self:
+        """Store of the conversations of the `chat` methods."""
+        return self._with(memory=memory)
+
+    def streaming_handler(self, streaming_handler: StreamingHandler) -> Self:
+        """Is told of answers while they are made."""
+        return self._with(streaming_handler=streaming_handler)
 
     def approval_handler(self, approval_handler: Callable[..., Any]) -> Self:
         """Is asked before a tool runs."""

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
+from .. import _json
 from ..errors import BuildError
 from .secrets import mask_url
 
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
 
     from .format import APIKey
 
-__all__ = ["BaseConfig", "KeyedConfig", "a_mapping", "a_text", "a_url", "an_optional_text", "shown_url", "stripped"]
+__all__ = [
+    "BaseConfig",
+    "KeyedConfig",
+    "a_json_object",
+    "a_mapping",
+    "a_text",
+    "a_url",
+    "an_optional_text",
+    "shown_url",
+    "stripped",
+]
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -42,6 +53,15 @@ def a_mapping(instance: object, attribute: Any, value: object) -> None:
     """Checks that a setting is None or a mapping with names for keys."""
     if value is not None and not (isinstance(value, Mapping) and all(isinstance(name, str) for name in value)):
         raise BuildError(f"{attribute.name} must be a mapping with str keys, got {type(value).__name__}")
+
+
+def a_json_object(instance: object, attribute: Any, value: object) -> None:
+    """Checks that a setting is None or something that JSON has an object for."""
+    a_mapping(instance, attribute, value)
+    try:
+        _json.dumps(value)
+    except (TypeError, ValueError) as error:
+        raise BuildError(f"{attribute.name} cannot be written as JSON: {error}") from None
 
 
 def a_url(instance: object, attribute: Any, value: Any) -> None:

@@ -12,9 +12,9 @@ from http import HTTPStatus
 from typing import Any
 
 from .. import _json
-from .secrets import mask
+from .secrets import mask, mask_url
 
-__all__ = ["body_text", "error_fields", "error_message", "json_body", "status_text"]
+__all__ = ["body_text", "error_fields", "error_message", "failure_message", "json_body", "status_text"]
 
 # In the order in which they are looked for; `error` is last but nested deeper ones are, since beside a message it is
 # no more than its kind: {"error": "Bad Request", "message": "the model is not loaded"}.
@@ -107,3 +107,21 @@ def status_text(status: int) -> str:
         return f"HTTP {status} {HTTPStatus(status).phrase}"
     except ValueError:
         return f"HTTP {status}"
+
+
+def failure_message(status: int, headers: Mapping[str, str], body: bytes, payload: Any) -> str:
+    """What an HTTP status other than 2xx means, in words.
+
+    Args:
+        status: The status.
+        headers: The answer's headers, the names in lower case.
+        body: The answer's body.
+        payload: The body's JSON value; None where it has none.
+    """
+    if 300 <= status < 400:
+        target = mask_url(headers.get("location", "another address"))
+        return f"{status_text(status)}: the server redirects to {target}, and redirects are not followed"
+    message = error_message(payload)
+    if message:
+        return message
+    return ": ".join(filter(None, [status_text(status), "" if payload is not None else body_text(body)]))

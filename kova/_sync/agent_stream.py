@@ -18,6 +18,7 @@ from ..errors import KovaError, StreamError
 from ..responses import (
     AgentEvent,
     AgentResponse,
+    StreamEvent,
     TextDelta,
     ThinkingDelta,
     ToolCallFinished,
@@ -26,6 +27,7 @@ from ..responses import (
 )
 from .model_call import EventSource
 from .tool_runner import ToolRound
+from .turn_frame import TurnFrame
 
 __all__ = ["AgentStream"]
 
@@ -40,17 +42,21 @@ class AgentStream:
     def __init__(
         self,
         turn: Turn,
+        frame: TurnFrame,
         *,
-        prepare: Callable[[], Any],
         open_stream: Callable[[ModelRequest], EventSource],
         start_round: Callable[..., ToolRound],
+        completed: Callable[[Turn], AgentResponse],
+        tap: Callable[[StreamEvent], Any] | None,
         token: CancellationToken | None,
         timeout: float | None,
     ) -> None:
         self._turn = turn
-        self._prepare = prepare
+        self._frame = frame
         self._open_stream = open_stream
         self._start_round = start_round
+        self._completed = completed
+        self._tap = tap
         self._token = token
         self._timeout = timeout
         self._deadline: Deadline | None = None
@@ -87,6 +93,7 @@ class AgentStream:
         finally:
             group.cancel()
             group.__exit__(None, None, None)
+            self._frame.end()
 
     def _stop(self) -> None:
         source, self._source = self._source, None
@@ -135,7 +142,7 @@ class AgentStream:
                     self._take_result(self._round, self._group)
                 else:
                     if not self._turn.llm_calls:
-                        self._prepare()
+                        self._frame.begin(self._turn)
                     self._source = self._open_stream(self._turn.next_request())
         except KovaError as error:
             if self._source is not None:
@@ -150,6 +157,9 @@ class AgentStream:
             kind = type(event)
             if kind is TextDelta or kind is ThinkingDelta:
                 ready.append(event)  # type: ignore[arg-type]  # isinstance would narrow, and cost
+        if self._tap is not None:
+            for event in events:
+                self._tap(event)
         if not events:
             self._end_answer(source)
 
@@ -160,7 +170,8 @@ class AgentStream:
             self._ready.extend(ToolCallStarted(call.id, call.name, call.input) for call in calls)
             self._round = self._start_round(calls, self._token, self._deadline)
         elif self._turn.is_over:
-            self._response = self._turn.response()
+            self._frame.complete(self._turn)
+            self._response = self._completed(self._turn)
             self._ready.append(TurnCompleted(self._response))
 
     def _take_result(self, tool_round: ToolRound, group: rt.TaskGroup) -> None:

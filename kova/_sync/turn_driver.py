@@ -15,15 +15,15 @@ from .._runtime.scope import Deadline, deadline_after
 from .._turn import Turn
 from ..cancellation import CancellationToken
 from ..config import RetryConfig
-from ..errors import BuildError, KovaError
+from ..errors import KovaError
 from ..messages import ToolUseBlock
-from ..responses import AgentResponse
+from ..responses import AgentResponse, StreamEvent
 from ..tool_policy import ToolPolicy
-from ..tools import RunContext
 from .agent_stream import AgentStream
 from .model_call import complete, open_stream
 from .provider import LLMProvider
 from .tool_runner import ToolRound, ToolRunner
+from .turn_frame import TurnFrame
 
 __all__ = ["TurnDriver", "TurnOptions"]
 
@@ -61,58 +61,72 @@ class TurnDriver:
         provider: The model.
         retries: How its failures are treated.
         policy: How tools are run.
-        system_prompt: Makes the system prompt of a turn, where it is not a text.
+
+    Attributes:
+        last_input_tokens: Whole prompt of the last call of the turn that was completed last, in tokens.
     """
 
-    def __init__(
-        self,
-        provider: LLMProvider,
-        retries: RetryConfig,
-        policy: ToolPolicy,
-        system_prompt: Callable[[RunContext], Any] | None,
-    ) -> None:
+    def __init__(self, provider: LLMProvider, retries: RetryConfig, policy: ToolPolicy) -> None:
+        self.last_input_tokens = 0
         self._provider = provider
         self._retries = retries
         self._policy = policy
-        self._system_prompt = system_prompt
 
-    def run(self, turn: Turn, options: TurnOptions, check: Callable[[AgentResponse], bool]) -> None:
+    def run(
+        self,
+        turn: Turn,
+        frame: TurnFrame,
+        options: TurnOptions,
+        check: Callable[[AgentResponse], bool] = lambda answer: True,
+    ) -> AgentResponse:
         """Drive a turn until its answer is there, and the check has nothing against it."""
         runner = self._runner(turn, options)
         deadline = deadline_after(options.timeout, "the turn", is_retryable=False)
         try:
             with rt.cancel_on(options.cancel), rt.fail_at(deadline):
-                self._prepare(turn, options)
+                frame.begin(turn)
                 while not (turn.is_over and check(turn.response())):
                     calls = turn.take_answer(complete(self._provider, turn.next_request(), self._retries))
                     if calls:
                         tool_round = self._round(runner, calls, options.cancel, deadline)
                         _run_round(tool_round)
                         turn.take_results(calls, tool_round.all_results())
+                frame.complete(turn)
         except KovaError as error:
             error.partial = turn.partial()
             raise
+        finally:
+            frame.end()
+        return self._completed(turn)
 
-    def stream(self, turn: Turn, options: TurnOptions) -> AgentStream:
-        """The turn as a stream, which drives itself."""
+    def stream(
+        self, turn: Turn, frame: TurnFrame, options: TurnOptions, tap: Callable[[StreamEvent], Any] | None = None
+    ) -> AgentStream:
+        """The turn as a stream, which drives itself.
+
+        Args:
+            turn: The turn.
+            frame: What stands around it.
+            options: Its limits.
+            tap: Is called with each of the provider's events.
+        """
         runner = self._runner(turn, options)
         return AgentStream(
             turn,
-            prepare=lambda: self._prepare(turn, options),
+            frame,
             open_stream=lambda request: open_stream(self._provider, request, self._retries),
             start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
+            completed=self._completed,
+            tap=tap,
             token=options.cancel,
             timeout=options.timeout,
         )
 
-    def _prepare(self, turn: Turn, options: TurnOptions) -> None:
-        """Do what a turn needs before its first provider call."""
-        if self._system_prompt is None:
-            return
-        text = rt.call(self._system_prompt, RunContext(options.state, options.session))
-        if not isinstance(text, str):
-            raise BuildError(f"system_prompt must give a str, not {type(text).__name__}")
-        turn.instruct(text)
+    def _completed(self, turn: Turn) -> AgentResponse:
+        response = turn.response()
+        if response.last_input_tokens is not None:
+            self.last_input_tokens = response.last_input_tokens
+        return response
 
     def _runner(self, turn: Turn, options: TurnOptions) -> ToolRunner:
         return ToolRunner(turn.tools, self._policy, options.state, options.session, turn.spent_by_tools)

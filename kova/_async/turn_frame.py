@@ -1,0 +1,99 @@
+"""What stands around a turn: its system prompt, and the stored conversation that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from .._runtime import aio as rt
+from .._turn import Turn
+from ..errors import BuildError
+from ..messages import ConversationMessage
+from ..tools import RunContext
+from .memory import AsyncMemoryStore, conversation_turn
+
+__all__ = ["AsyncConversationFrame", "AsyncPromptFrame", "AsyncTurnFrame"]
+
+COMMIT_SECONDS = 30.0  # a turn that is being stored is not cancelled any more
+
+
+class AsyncTurnFrame(Protocol):
+    """What is done around a turn."""
+
+    async def begin(self, turn: Turn) -> None:
+        """Make the turn ready for its first provider call."""
+
+    async def complete(self, turn: Turn) -> None:
+        """Finish a turn whose answer is there; the caller learns of it afterwards."""
+
+    async def end(self) -> None:
+        """Free what `begin` has taken, whatever became of the turn. May be called twice."""
+
+
+class AsyncPromptFrame:
+    """The frame of a turn of which nothing is stored.
+
+    Args:
+        system_prompt: Makes the system prompt, where it is not a text that the turn has already.
+        context: What it is made from.
+    """
+
+    def __init__(self, system_prompt: Callable[[RunContext], Any] | None, context: RunContext) -> None:
+        self._system_prompt = system_prompt
+        self._context = context
+
+    async def begin(self, turn: Turn) -> None:
+        """Make the system prompt."""
+        if self._system_prompt is None:
+            return
+        text = await rt.call(self._system_prompt, self._context)
+        if not isinstance(text, str):
+            raise BuildError(f"system_prompt must give a str, not {type(text).__name__}")
+        turn.instruct(text)
+
+    async def complete(self, turn: Turn) -> None:
+        """Do nothing."""
+
+    async def end(self) -> None:
+        """Do nothing."""
+
+
+class AsyncConversationFrame:
+    """The frame of a turn of a stored conversation: it waits for earlier turns, reads, and writes at the end.
+
+    Args:
+        store: The store.
+        conversation_id: The conversation.
+        message: What the user says.
+        prompt: Makes the system prompt.
+    """
+
+    def __init__(
+        self,
+        store: AsyncMemoryStore,
+        conversation_id: str,
+        message: ConversationMessage,
+        prompt: Callable[[Turn], Any],
+    ) -> None:
+        self._store = store
+        self._conversation_id = conversation_id
+        self._message = message
+        self._prompt = prompt
+        self._place = conversation_turn(store, conversation_id)
+        self._revision = 0
+
+    async def begin(self, turn: Turn) -> None:
+        """Wait for earlier turns of the conversation, and read what was said."""
+        await self._place.__aenter__()
+        history, self._revision = await self._store.load(self._conversation_id)
+        turn.recall(history)
+        await self._prompt(turn)
+
+    async def complete(self, turn: Turn) -> None:
+        """Write the user's message and all that the turn has produced, in one step."""
+        with rt.shield(COMMIT_SECONDS):
+            await self._store.append(self._conversation_id, [self._message, *turn.new_messages], self._revision)
+
+    async def end(self) -> None:
+        """Let the next turn of the conversation begin."""
+        self._place.end()

@@ -1,0 +1,31 @@
+"""How a body is put together from a history that is encoded already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _json
+
+__all__ = ["joined_body"]
+
+
+def joined_body(fragments: list[bytes], tools: bytes, options: dict[str, Any]) -> tuple[bytes, int]:
+    """The body, and how many of its first bytes hold the messages.
+
+    Args:
+        fragments: The encoded messages; the list may be changed. None at all where the options bring their own.
+        tools: The encoded list of tools; empty where there are none, or where the options bring their own.
+        options: All else, under the names that it has on the wire.
+
+    Raises:
+        TypeError, ValueError: An option cannot be written as JSON.
+    """
+    tools = b'"tools":%b,' % tools if tools and "tools" not in options else b""
+    if not fragments:
+        return b"{" + tools + _json.dumps(options)[1:], 0
+    # Head and tail go with the first and the last message, so that a long history is copied once.
+    tail = b"]," + tools + _json.dumps(options)[1:]
+    fragments[0] = b'{"messages":[' + fragments[0]
+    fragments[-1] += tail
+    body = b",".join(fragments)
+    return body, len(body) - len(tail)

@@ -1,0 +1,30 @@
+"""Pieces of text as they are handed out: none ends in the middle of a character."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["TextPieces"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class TextPieces:
+    """Puts characters together that were cut in two.
+
+    A server written in JavaScript cuts between the halves of a surrogate pair, and escapes each of them.
+    """
+
+    __slots__ = ("_half",)
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def whole(self, text: str) -> str:
+        """The text without the half character at its end, if there is one, and with the one before it."""
+        if not self._half and (text.isascii() or not _SURROGATE.search(text)):
+            return text
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = text[: len(text) - len(self._half)]
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
