@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from .config import InferenceConfig
 from .errors import ContextBudgetExceededError, MaxIterationsError
-from .history import estimate_tokens
-from .messages import ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
+from .history import estimate_tokens, repair_history, unique_id
+from .messages import ContentBlock, ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
 from .responses import AgentResponse, ModelResponse, Partial, StopReason, UsageStats
 from .tools import Tool, ToolDefinition, ToolResult
 
@@ -74,7 +74,7 @@ class Turn:
         self._usage = UsageStats()
         self.llm_calls = 0
         self._system: list[ConversationMessage] = []
-        self._history = list(history)
+        self._history = repair_history(history)  # what is sent; the caller's is never changed
         if system_prompt is not None:
             self.instruct(system_prompt)
         self._definitions = definitions
@@ -82,13 +82,14 @@ class Turn:
         self._max_iterations = max_iterations
         self._context_budget = context_budget
         self._rounds = 0
+        self._used_ids: set[str] | None = None
         self._correction: list[ConversationMessage] = []
         self._thinking: list[str] = []
         self._last: ModelResponse | None = None
 
     def recall(self, history: Sequence[ConversationMessage]) -> None:
         """Put what was said before in front of what the caller has given."""
-        self._history = [*history, *self._history]
+        self._history = [*repair_history(history), *self._history]
 
     def instruct(self, system_prompt: str) -> None:
         """Put a system prompt before the history."""
@@ -126,13 +127,24 @@ class Turn:
         if answer.thinking:
             self._thinking.append(answer.thinking)
         # A user's own provider may give empty text, which other providers refuse in a history.
-        content = [block for block in answer.content if block != _NO_TEXT]
+        content = [self._with_unique_id(block) for block in answer.content if block != _NO_TEXT]
         self.new_messages.append(ConversationMessage(Role.ASSISTANT, content))
         if not self.is_over:
             if self._rounds >= self._max_iterations:
                 raise MaxIterationsError(self._max_iterations)
             self._rounds += 1
-        return answer.tool_calls
+        return [block for block in content if isinstance(block, ToolUseBlock)]
+
+    def _with_unique_id(self, block: ContentBlock) -> ContentBlock:
+        """A call with an id that no other call of the conversation has: servers begin with call_0 in every answer."""
+        if not isinstance(block, ToolUseBlock):
+            return block
+        if self._used_ids is None:
+            calls = [call for message in self._history for call in message.content if isinstance(call, ToolUseBlock)]
+            self._used_ids = {call.id for call in calls}
+        unique = unique_id(block.id, self._used_ids)
+        self._used_ids.add(unique)
+        return block if unique == block.id else evolve(block, id=unique)
 
     def correct(self, problem: str) -> bool:
         """Take the final answer back, and have the model told what is wrong with it.

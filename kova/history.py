@@ -8,7 +8,7 @@ All of this is pure; what is given is never changed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -195,13 +195,18 @@ def _unique_ids(calls: Iterable[ToolUseBlock], used_ids: set[str]) -> list[str]:
     """An id for each call that no other has: its own where that is free."""
     ids: list[str] = []
     for call in calls:
-        unique, number = call.id, 1
-        while unique in used_ids:
-            number += 1
-            unique = f"{call.id}_{number}"
-        used_ids.add(unique)
-        ids.append(unique)
+        ids.append(unique_id(call.id, used_ids))
+        used_ids.add(ids[-1])
     return ids
+
+
+def unique_id(wanted: str, used_ids: Container[str]) -> str:
+    """An id that is not used: the wanted one, or one like it."""
+    unique, number = wanted, 1
+    while unique in used_ids:
+        number += 1
+        unique = f"{wanted}_{number}"
+    return unique
 
 
 Results: TypeAlias = deque[tuple[ToolResultBlock, ConversationMessage]]

@@ -272,7 +272,12 @@ async def test_a_transport_of_the_users_own_that_hangs(server: ModelServer, libr
     token = kova.CancellationToken()
     async with library.AsyncClient(transport=hanging_transport(library, hung)) as client:
         agent = kova.AsyncAgent(provider(server, client))
-        threading.Thread(target=lambda: hung.wait(10) and token.cancel("enough")).start()
+
+        def cancel() -> None:
+            hung.wait(10)
+            token.cancel("enough")
+
+        threading.Thread(target=cancel).start()
         start = time.monotonic()
         with pytest.raises(kova.TurnCancelledError, match="enough"):
             async with agent.run_stream("Hi", cancel=token) as stream:

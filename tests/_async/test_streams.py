@@ -371,5 +371,5 @@ class Recorder:
 
     def exchange(self, of: Exchange) -> Exchange:
         copy = Exchange(of.connection, of.method, of.target, of.headers, of.body)
-        copy.send_raw = self.sent.extend  # type: ignore[method-assign]
+        copy.send_raw = self.sent.extend  # type: ignore[method-assign, assignment]
         return copy

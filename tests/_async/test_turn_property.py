@@ -63,20 +63,6 @@ def described(error: kova.KovaError) -> Any:
     return type(error), str(error), error.partial
 
 
-def check_history(messages: list[kova.ConversationMessage]) -> None:
-    """Each call is followed by its result, in order, and nothing else has one."""
-    waiting: list[str] = []
-    for message in messages:
-        for block in message.content:
-            if isinstance(block, kova.ToolResultBlock):
-                assert block.tool_use_id == waiting.pop(0)
-            else:
-                assert not waiting
-            assert not (isinstance(block, kova.TextBlock) and not block.text)
-        waiting += [block.id for block in message.content if isinstance(block, kova.ToolUseBlock)]
-    assert not waiting
-
-
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=SCRIPTS, errors=st.sampled_from(["raise", "report"]))
 async def test_run_and_run_stream_give_the_same(script: list[Answer], errors: Any) -> None:
@@ -94,4 +80,4 @@ async def test_run_and_run_stream_give_the_same(script: list[Answer], errors: An
             assert len(server.exchanges) == 2 * asked
     assert streamed == plain
     if isinstance(plain, kova.AgentResponse):
-        check_history(plain.new_messages)
+        assert kova.check_history([kova.user_message("go"), *plain.new_messages]) == []

@@ -180,7 +180,7 @@ def test_the_callers_context_variables_are_seen_in_every_tool(
     """T9: in the first and in the fortieth, called alone or with others."""
     if "cancel" in limits:
         limits = {"cancel": kova.CancellationToken()}
-    call = (tool.name, {})
+    call: tuple[str, object] = (tool.name, {})
     server.play(play.calls(call), play.calls(*[call] * 38), play.calls(call), play.text("done"))
     with provider(server) as model:
         agent = kova.Agent(model, tools=[tool])

@@ -275,7 +275,12 @@ def test_a_transport_of_the_users_own_that_hangs(server: ModelServer, library: A
     token = kova.CancellationToken()
     with library.Client(transport=hanging_transport(library, hung)) as client:
         agent = kova.Agent(provider(server, client))
-        threading.Thread(target=lambda: hung.wait(10) and token.cancel("enough")).start()
+
+        def cancel() -> None:
+            hung.wait(10)
+            token.cancel("enough")
+
+        threading.Thread(target=cancel).start()
         start = time.monotonic()
         with pytest.raises(kova.TurnCancelledError, match="enough"):
             with agent.run_stream("Hi", cancel=token) as stream:

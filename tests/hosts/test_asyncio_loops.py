@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import itertools
 import logging
 import subprocess
 import sys
@@ -338,7 +339,7 @@ def test_a_tool_that_sleeps_does_not_hold_up_the_loop(server: ModelServer) -> No
 
     asyncio.run(main())
     assert beats[-1] - beats[0] >= 2
-    assert max(after - before for before, after in zip(beats, beats[1:], strict=False)) < LATE
+    assert max(after - before for before, after in itertools.pairwise(beats)) < LATE
 
 
 @pytest.mark.parametrize("kind", ["asyncio", "trio", "blocking"])

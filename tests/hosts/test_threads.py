@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextvars
 import threading
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ def read() -> str:
     return request_id.get()
 
 
-def agent_of(server: ModelServer, **options: int) -> kova.Agent:
-    provider = kova.OpenAICompatibleProvider("m", base_url=server.url, **options)  # type: ignore[arg-type]
+def agent_of(server: ModelServer, **options: Any) -> kova.Agent:
+    provider = kova.OpenAICompatibleProvider("m", base_url=server.url, **options)
     return kova.Agent(provider, tools=[read])
 
 
@@ -65,7 +66,7 @@ def test_64_threads_over_two_connections(server: ModelServer) -> None:
 
 
 @pytest.mark.parametrize("limits", [{}, {"timeout": 30.0}])
-def test_a_fresh_thread(server: ModelServer, limits: dict[str, float]) -> None:
+def test_a_fresh_thread(server: ModelServer, limits: dict[str, Any]) -> None:
     """T5, T9: it begins with an empty context, and tools see what is set there."""
     server.always(read_back)
     agent, texts = agent_of(server), []

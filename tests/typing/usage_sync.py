@@ -1,4 +1,5 @@
 # pyright: strict
+# ruff: noqa: B008, T201
 """How users write blocking code with kova; type checkers must understand all of it, and what comes out."""
 
 from __future__ import annotations
@@ -126,6 +127,19 @@ def approve(call: kova.ToolUseBlock, context: kova.ToolContext) -> kova.Approval
     return kova.ApprovalDecision.denied(f"not {context.tool_name}")
 
 
+class Hook:
+    """Sees the calls that run."""
+
+    def on_tool_start(self, call: kova.ToolUseBlock, context: kova.ToolContext, /) -> None:
+        print(call.name, context.tool_use_id)
+
+    def on_tool_end(self, call: kova.ToolUseBlock, result: kova.ToolResult, context: kova.ToolContext, /) -> None:
+        print(call.name, result.is_error)
+
+
+hook: kova.LifecycleHook = Hook()
+
+
 def instructions(context: kova.RunContext) -> str:
     return f"You serve {context.state}."
 
@@ -136,7 +150,9 @@ agent = kova.Agent(
     system_prompt=instructions,
     tools=[get_weather, plain, Lookup(), search],
     tool_registry=registry,
-    inference_config=kova.InferenceConfig(max_tokens=100, stop_sequences=["END"]),
+    inference_config=kova.InferenceConfig(
+        max_tokens=100, stop_sequences=["END"], response_format=kova.ResponseFormat({"type": "object"}, name="answer")
+    ),
     max_iterations=3,
     max_concurrent_tools=2,
     max_tool_result_chars=10_000,
@@ -144,6 +160,7 @@ agent = kova.Agent(
     retry_config=kova.RetryConfig(max_retries=1),
     context_budget=100_000,
     approval_handler=approve,
+    lifecycle_hook=hook,
 )
 built: kova.Agent = kova.AgentBuilder().provider("openai:gpt-5").system_prompt("Be brief.").tool(plain).build()
 of_own = kova.Agent(OwnProvider())
@@ -214,7 +231,28 @@ def handle_errors() -> None:
         assert_type(error.message, str)
 
 
+def show(events: Sequence[kova.AgentEvent | kova.StreamEvent]) -> None:
+    for event in events:
+        if isinstance(event, kova.ToolUseDelta):
+            print(event.name, event.input_delta)
+        elif isinstance(event, kova.ContentDelta):
+            print(event.text)
+
+
+def collect(stream: kova.AgentStream) -> list[kova.AgentEvent]:
+    return list(stream)
+
+
 # ---- histories
+
+HISTORY = [
+    kova.system_message("Be brief."),
+    kova.user_message("Hi"),
+    kova.ConversationMessage(kova.Role.ASSISTANT, (kova.ToolUseBlock("1", "search", {"query": "x"}),)),
+    kova.tool_message("1", "nothing", is_error=True),
+    kova.assistant_message("Nothing."),
+]
+BLOCKS: list[kova.ContentBlock] = [block for message in HISTORY for block in message.content]
 
 
 def keep_histories(history: list[kova.ConversationMessage]) -> None:

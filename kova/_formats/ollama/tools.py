@@ -51,7 +51,7 @@ def parameters_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     written = _Writer(schema).write(complete_schema(schema))
     written.pop("$defs", None)
     written.pop("definitions", None)
-    return written
+    return {**written, "type": "object"}  # there it has to be one word
 
 
 class _Writer:
