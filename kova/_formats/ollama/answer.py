@@ -52,8 +52,9 @@ class AnswerReader:
         self._done_reason: str | None = None
         self._text = TextPieces()
         self._thinking: list[str] = []  # what has not gone into a block yet
-        self._calls: dict[str, tuple[Any, ...]] = {}  # by the server's id
+        self._calls: dict[str, tuple[int, str, str]] = {}  # by the server's id: line, name and arguments
         self._call_count = 0
+        self._line_count = 0  # of the lines that have calls
         self._usage: UsageStats | None = None
 
     def read(self, line: Any, events: list[StreamEvent]) -> bool:
@@ -65,12 +66,23 @@ class AnswerReader:
         try:
             message = line["message"]
             text = message["content"]
-            # Nearly all lines are a piece of text and nothing else: model, created_at, message and done.
-            if len(message) == 2 and len(line) == 4 and line["done"] is False and text.isascii() and "role" in message:
+            # Nearly all lines are a piece of text and nothing else. The first one also says which model it is.
+            if (
+                len(message) == 2
+                and "role" in message
+                and len(line) == 4
+                and line["done"] is False
+                and "model" in line
+                and "created_at" in line
+                and type(text) is str
+                and self.has_message
+            ):
+                if self._text.half or not text.isascii():
+                    text = self._text.whole(text)
                 if text:
                     events.append(TextDelta(text))
                 return False
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError):
             pass
         return self._read_any(line, events)
 
@@ -116,7 +128,7 @@ class AnswerReader:
         if self._thinking:  # only a message with calls takes its thinking back: inside a round, models go on from it
             events.append(ThinkingBlock("".join(self._thinking), provider_metadata={THINKING_FIELD: True}))
             self._thinking.clear()
-        in_this_line = len(self._calls)
+        self._line_count += 1
         for entry in calls:
             if isinstance(entry, dict):
                 self._read_call(entry, events)
@@ -126,17 +138,21 @@ class AnswerReader:
         function = entry.get("function")
         if not isinstance(function, dict):
             function = {}
-        name, server_id = function.get("name"), entry.get("id")
+        wire_name, server_id = function.get("name"), entry.get("id")
+        name = self._request.tool_names.own(wire_name) if isinstance(wire_name, str) else ""
         arguments = _arguments_text(function.get("arguments"))
-        own_name = self._request.tool_names.own(name) if isinstance(name, str) else ""
+        has_id = isinstance(server_id, str) and server_id != ""
+        known = self._calls.get(server_id) if has_id else None
+        if known is not None and known[0] < self._line_count and known[1:] == (name, arguments):
+            return  # a later line sums up what has come
         position = self._call_count
         self._call_count += 1
-        if isinstance(server_id, str) and server_id and server_id not in self._calls:
-            self._calls[server_id] = (own_name, arguments)
-            events.append(ToolUseDelta(server_id, own_name, arguments, None, position))
+        if has_id and known is None:
+            self._calls[server_id] = (self._line_count, name, arguments)
+            events.append(ToolUseDelta(server_id, name, arguments, None, position))
         else:
             made_up = self._request.made_up_id(position)
-            events.append(ToolUseDelta(made_up, own_name, arguments, {MADE_UP_ID: True}, position))
+            events.append(ToolUseDelta(made_up, name, arguments, {MADE_UP_ID: True}, position))
 
     def _read_usage(self, line: dict[str, Any], events: list[StreamEvent]) -> None:
         usage = UsageStats(_count(line.get("prompt_eval_count")), _count(line.get("eval_count")))
