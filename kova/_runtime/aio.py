@@ -24,6 +24,7 @@ from ..errors import BuildError, TurnCancelledError
 from . import workers
 from .callables import is_async_callable
 from .scope import GRACE, Deadline
+from .sockets import is_connected
 
 __all__ = [
     "Channel",
@@ -264,6 +265,8 @@ async def connect(sock: socket.socket, address: Any) -> None:
     try:
         sock.connect(address)
     except BlockingIOError:
+        if is_connected(sock):
+            return  # to a host nearby, before the loop could have been asked
         await anyio.wait_writable(sock)
         number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if number:

@@ -54,6 +54,15 @@ def open_socket(family: int) -> Socket:
     return sock
 
 
+def is_connected(sock: Socket) -> bool:
+    """Whether a socket that is being connected has reached its peer already."""
+    try:
+        sock.getpeername()
+    except OSError:
+        return False
+    return True
+
+
 def is_readable(sock: Socket) -> bool:
     """Whether an idle connection has something to read: its end, as nothing else is due."""
     try:
