@@ -13,16 +13,28 @@ from ._version import __version__
 if TYPE_CHECKING:
     from ._async.agent import AsyncAgent
     from ._async.agent_stream import AsyncAgentStream
+    from ._async.anthropic import AsyncAnthropicProvider
+    from ._async.bedrock import AsyncBedrockProvider
     from ._async.builder import AsyncAgentBuilder
+    from ._async.gemini import AsyncGeminiProvider
     from ._async.memory import AsyncInMemoryStore, AsyncMemoryStore, AsyncSQLiteStore
+    from ._async.ollama import AsyncOllamaProvider
     from ._async.openai import AsyncOpenAICompatibleProvider
     from ._async.provider import AsyncLLMProvider
+    from ._formats.anthropic.config import AnthropicProviderConfig
+    from ._formats.bedrock.config import BedrockProviderConfig
+    from ._formats.gemini.config import GeminiProviderConfig
+    from ._formats.ollama.config import OllamaProviderConfig
     from ._formats.openai.config import OpenAIProviderConfig
     from ._message_json import messages_from_json, messages_to_json
     from ._sync.agent import Agent
     from ._sync.agent_stream import AgentStream
+    from ._sync.anthropic import AnthropicProvider
+    from ._sync.bedrock import BedrockProvider
     from ._sync.builder import AgentBuilder
+    from ._sync.gemini import GeminiProvider
     from ._sync.memory import InMemoryStore, MemoryStore, SQLiteStore
+    from ._sync.ollama import OllamaProvider
     from ._sync.openai import OpenAICompatibleProvider
     from ._sync.provider import LLMProvider
     from .approvals import ApprovalDecision
@@ -89,16 +101,28 @@ if TYPE_CHECKING:
 _HOMES = {
     "_async.agent": ["AsyncAgent"],
     "_async.agent_stream": ["AsyncAgentStream"],
+    "_async.anthropic": ["AsyncAnthropicProvider"],
+    "_async.bedrock": ["AsyncBedrockProvider"],
     "_async.builder": ["AsyncAgentBuilder"],
+    "_async.gemini": ["AsyncGeminiProvider"],
     "_async.memory": ["AsyncInMemoryStore", "AsyncMemoryStore", "AsyncSQLiteStore"],
+    "_async.ollama": ["AsyncOllamaProvider"],
     "_async.openai": ["AsyncOpenAICompatibleProvider"],
     "_async.provider": ["AsyncLLMProvider"],
+    "_formats.anthropic.config": ["AnthropicProviderConfig"],
+    "_formats.bedrock.config": ["BedrockProviderConfig"],
+    "_formats.gemini.config": ["GeminiProviderConfig"],
+    "_formats.ollama.config": ["OllamaProviderConfig"],
     "_formats.openai.config": ["OpenAIProviderConfig"],
     "_message_json": ["messages_from_json", "messages_to_json"],
     "_sync.agent": ["Agent"],
     "_sync.agent_stream": ["AgentStream"],
+    "_sync.anthropic": ["AnthropicProvider"],
+    "_sync.bedrock": ["BedrockProvider"],
     "_sync.builder": ["AgentBuilder"],
+    "_sync.gemini": ["GeminiProvider"],
     "_sync.memory": ["InMemoryStore", "MemoryStore", "SQLiteStore"],
+    "_sync.ollama": ["OllamaProvider"],
     "_sync.openai": ["OpenAICompatibleProvider"],
     "_sync.provider": ["LLMProvider"],
     "approvals": ["ApprovalDecision"],
@@ -170,15 +194,23 @@ __all__ = [
     "AgentEvent",
     "AgentResponse",
     "AgentStream",
+    "AnthropicProvider",
+    "AnthropicProviderConfig",
     "ApprovalDecision",
     "AsyncAgent",
     "AsyncAgentBuilder",
     "AsyncAgentStream",
+    "AsyncAnthropicProvider",
+    "AsyncBedrockProvider",
+    "AsyncGeminiProvider",
     "AsyncInMemoryStore",
     "AsyncLLMProvider",
     "AsyncMemoryStore",
+    "AsyncOllamaProvider",
     "AsyncOpenAICompatibleProvider",
     "AsyncSQLiteStore",
+    "BedrockProvider",
+    "BedrockProviderConfig",
     "BuildError",
     "CancellationToken",
     "ConnectionError",
@@ -187,6 +219,8 @@ __all__ = [
     "ContextBudgetExceededError",
     "ConversationMessage",
     "FunctionTool",
+    "GeminiProvider",
+    "GeminiProviderConfig",
     "ImageBlock",
     "InMemoryStore",
     "InferenceConfig",
@@ -200,6 +234,8 @@ __all__ = [
     "MemoryStoreError",
     "ModelInfo",
     "ModelResponse",
+    "OllamaProvider",
+    "OllamaProviderConfig",
     "OpenAICompatibleProvider",
     "OpenAIProviderConfig",
     "OrchestrationError",

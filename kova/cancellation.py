@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import logging
 import os
 import threading
 import time
@@ -17,12 +16,12 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import NoReturn
 
+from ._log import logger
 from ._loops import loop_scheduler
 from .errors import TurnCancelledError
 
 __all__ = ["CancellationToken"]
 
-logger = logging.getLogger("kova")
 _keys = itertools.count()
 
 

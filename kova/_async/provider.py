@@ -172,7 +172,7 @@ class AsyncHTTPProvider(Generic[C]):
         """
         with self._request_limit():
             request = self._format.build_models_request(await self._settings(), await self._api_key())
-            body = await read_body(await self._open(request))
+            body = await read_body(await self._open(await self._finished(request)))
         return self._format.parse_models(body)
 
     async def close(self) -> None:
@@ -201,7 +201,12 @@ class AsyncHTTPProvider(Generic[C]):
         stream: bool,
     ) -> WireRequest:
         settings, key = await self._settings(), await self._api_key()
-        return self._format.build_request(settings, key, messages, tools, config, stream=stream)
+        request = self._format.build_request(settings, key, messages, tools, config, stream=stream)
+        return await self._finished(request)
+
+    async def _finished(self, request: WireRequest) -> WireRequest:
+        """The request as it is sent, with what can only be added when all else is known: a signature."""
+        return request
 
     async def _settings(self) -> C:
         """The settings of a request that is about to be made."""

@@ -33,10 +33,45 @@ def _openai(model: str) -> AsyncHTTPProvider[Any]:
     return AsyncOpenAICompatibleProvider.from_config(environment_config(model, os.environ))
 
 
+def _anthropic(model: str) -> AsyncHTTPProvider[Any]:
+    from .._formats.anthropic.config import environment_config
+    from .anthropic import AsyncAnthropicProvider
+
+    return AsyncAnthropicProvider.from_config(environment_config(model, os.environ))
+
+
+def _gemini(model: str) -> AsyncHTTPProvider[Any]:
+    from .._formats.gemini.config import environment_config
+    from .gemini import AsyncGeminiProvider
+
+    return AsyncGeminiProvider.from_config(environment_config(model, os.environ))
+
+
+def _ollama(model: str) -> AsyncHTTPProvider[Any]:
+    from .._formats.ollama.config import environment_config
+    from .ollama import AsyncOllamaProvider
+
+    return AsyncOllamaProvider.from_config(environment_config(model, os.environ))
+
+
+def _bedrock(model: str) -> AsyncHTTPProvider[Any]:
+    from .._formats.bedrock.config import environment_config
+    from .bedrock import AsyncBedrockProvider
+
+    return AsyncBedrockProvider.from_config(environment_config(model, os.environ))
+
+
 def _local(model: str) -> AsyncHTTPProvider[Any]:
     from .local import AsyncLocalProvider
 
     return AsyncLocalProvider(model)
 
 
-_MAKERS: dict[str, Callable[[str], AsyncHTTPProvider[Any]]] = {"openai": _openai, "local": _local}
+_MAKERS: dict[str, Callable[[str], AsyncHTTPProvider[Any]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "ollama": _ollama,
+    "bedrock": _bedrock,
+    "local": _local,
+}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._log import logger
 from .._runtime import aio as rt
 from .._runtime.scope import Deadline
 from .._schema import ArgumentError
@@ -21,8 +21,6 @@ from ..tool_policy import ToolPolicy, shortened
 from ..tools import FunctionTool, Tool, ToolContext, ToolError, ToolResult, normalize_result
 
 __all__ = ["AsyncToolRound", "AsyncToolRunner"]
-
-logger = logging.getLogger("kova")
 
 STRAGGLER_SECONDS = 5.0  # for async tools that clean up after being cancelled
 

@@ -98,11 +98,12 @@ class EventStreamParser:
         if self.finished:
             return []
         events: list[StreamEvent] = []
-        if self._bare is None:
-            self._read(self._sse.close(), events)
-        else:
-            self._read_bare(b"".join(self._bare), events)
-        if not self.finished:
+        try:
+            self._read_rest(events)
+        except StreamError:
+            if not self._is_over():
+                raise  # else the answer is complete, and only what follows it was cut off
+        if not self._is_over():
             raise StreamError(f"the stream ended before the answer did: there was no {self._mark}")
         self._assembler.extend(events)
         return [*events, self._stop()]
@@ -122,6 +123,16 @@ class EventStreamParser:
                 self.finished = True
                 return
 
+    def _is_over(self) -> bool:
+        """Whether the body may end here; not only after the terminal mark, where more may come than the answer needs."""
+        return self.finished
+
+    def _read_rest(self, events: list[StreamEvent]) -> None:
+        if self._bare is None:
+            self._read(self._sse.close(), events)
+        else:
+            self._read_bare(b"".join(self._bare), events)
+
     def _read_bare(self, body: bytes, events: list[StreamEvent]) -> None:
         value = json_body(body)
         if value is None:
@@ -130,6 +141,7 @@ class EventStreamParser:
 
     def _stop(self) -> StopEvent:
         """The last event. Its reason is that of the response, which minds the tool calls."""
+        self.finished = True
         self._is_flowing = False
         stop = self._reader.stop()
         self._assembler.add(stop)

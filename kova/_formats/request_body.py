@@ -9,23 +9,28 @@ from .. import _json
 __all__ = ["joined_body"]
 
 
-def joined_body(fragments: list[bytes], tools: bytes, options: dict[str, Any]) -> tuple[bytes, int]:
+def joined_body(
+    fragments: list[bytes], tools: bytes, options: dict[str, Any], name: str = "messages"
+) -> tuple[bytes, int]:
     """The body, and how many of its first bytes hold the messages.
 
     Args:
         fragments: The encoded messages; the list may be changed. None at all where the options bring their own.
         tools: The encoded list of tools; empty where there are none, or where the options bring their own.
         options: All else, under the names that it has on the wire.
+        name: The name of the list of messages on the wire.
 
     Raises:
         TypeError, ValueError: An option cannot be written as JSON.
     """
-    tools = b'"tools":%b,' % tools if tools and "tools" not in options else b""
+    rest = _json.dumps(options)[1:]
+    if tools and "tools" not in options:
+        rest = b'"tools":%b%b%b' % (tools, b"," if options else b"", rest)
     if not fragments:
-        return b"{" + tools + _json.dumps(options)[1:], 0
+        return b"{" + rest, 0
     # Head and tail go with the first and the last message, so that a long history is copied once.
-    tail = b"]," + tools + _json.dumps(options)[1:]
-    fragments[0] = b'{"messages":[' + fragments[0]
+    tail = b"]}" if rest == b"}" else b"]," + rest
+    fragments[0] = b'{"%b":[%b' % (name.encode(), fragments[0])
     fragments[-1] += tail
     body = b",".join(fragments)
     return body, len(body) - len(tail)

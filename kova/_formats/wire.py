@@ -25,6 +25,8 @@ class WireRequest:
         secrets: What must never be shown: the API key and the like.
         history_size: How many of the body's first bytes hold the messages; they are the same whether the answer is
             streamed or not.
+        answer_tool: Name on the wire of the tool whose input is the answer, where an API has no other way to an answer
+            of a given form; None where the answer is plain text.
     """
 
     method: str
@@ -35,6 +37,7 @@ class WireRequest:
     tool_names: ToolNames = field(repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     history_size: int = 0
+    answer_tool: str | None = None
 
     def made_up_id(self, position: int) -> str:
         """An id for the answer's n-th tool call, where the server gives none.

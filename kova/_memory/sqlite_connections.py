@@ -89,7 +89,7 @@ class Connections:
                     raise MemoryStoreError(f"{self._path}: {getattr(error, 'strerror', None) or error}") from error
                 if time.monotonic() > end:
                     raise MemoryStoreError(f"{self._path} was locked by others for {BUSY_SECONDS:g} s") from error
-            stop.wait(next(pauses))
+            _pause(next(pauses), stop)
 
     @contextmanager
     def _borrowed(self) -> Iterator[sqlite3.Connection]:
@@ -107,13 +107,9 @@ class Connections:
                 self._give_back(connection)
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
-        try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            connection.close()  # whoever opens the file next rolls back
-        else:
-            self._idle.append(connection)
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        self._idle.append(connection)
         if self._is_closed:
             self.close_idle()
 
@@ -132,6 +128,15 @@ def _pauses() -> Iterator[float]:
     while True:
         yield random.uniform(0, longest)
         longest = min(2 * longest, LONGEST_PAUSE)
+
+
+def _pause(seconds: float, stop: CancellationToken) -> None:
+    # Not stop.wait: the SimpleQueue under it may wait for ever, up to Python 3.12, when the time is very short.
+    woken = threading.Lock()
+    woken.acquire()
+    forget = stop.add_callback(woken.release)
+    woken.acquire(timeout=seconds)
+    forget()
 
 
 def _is_locked(error: Exception) -> bool:

@@ -23,7 +23,10 @@ class Socket(socket.socket):
         self._process = os.getpid()
 
     def __del__(self) -> None:
-        self.close()
+        try:
+            self.close()
+        except AttributeError:
+            pass  # Ctrl-C came while it was being made
 
     def shutdown(self, how: int) -> None:
         if self._process == os.getpid():
@@ -54,7 +57,7 @@ def open_socket(family: int) -> Socket:
     return sock
 
 
-def is_connected(sock: Socket) -> bool:
+def is_connected(sock: socket.socket) -> bool:
     """Whether a socket that is being connected has reached its peer already."""
     try:
         sock.getpeername()

@@ -72,12 +72,16 @@ class Limit(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        current.reset(self._reset)
+        current.reset(self._reset)  # first, as Ctrl-C may come at any step
+        self._leave()
         return kind is Cancelled and not self._outer.is_over() and self._ended()
 
     @abstractmethod
     def _inner(self, outer: Scope) -> Scope:
         """The scope of the block."""
+
+    def _leave(self) -> None:
+        """Undo what `_inner` did."""
 
     @abstractmethod
     def _ended(self) -> bool:
@@ -105,11 +109,8 @@ class CancelOn(Limit):
         self._token.raise_if_cancelled()
         super().__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def _leave(self) -> None:
         self._forget()
-        return super().__exit__(kind, error, trace)
 
     def _inner(self, outer: Scope) -> Scope:
         if outer.token is None:

@@ -175,7 +175,7 @@ class HTTPProvider(Generic[C]):
         """
         with self._request_limit():
             request = self._format.build_models_request(self._settings(), self._api_key())
-            body = read_body(self._open(request))
+            body = read_body(self._open(self._finished(request)))
         return self._format.parse_models(body)
 
     def close(self) -> None:
@@ -204,7 +204,12 @@ class HTTPProvider(Generic[C]):
         stream: bool,
     ) -> WireRequest:
         settings, key = self._settings(), self._api_key()
-        return self._format.build_request(settings, key, messages, tools, config, stream=stream)
+        request = self._format.build_request(settings, key, messages, tools, config, stream=stream)
+        return self._finished(request)
+
+    def _finished(self, request: WireRequest) -> WireRequest:
+        """The request as it is sent, with what can only be added when all else is known: a signature."""
+        return request
 
     def _settings(self) -> C:
         """The settings of a request that is about to be made."""

@@ -36,10 +36,45 @@ def _openai(model: str) -> HTTPProvider[Any]:
     return OpenAICompatibleProvider.from_config(environment_config(model, os.environ))
 
 
+def _anthropic(model: str) -> HTTPProvider[Any]:
+    from .._formats.anthropic.config import environment_config
+    from .anthropic import AnthropicProvider
+
+    return AnthropicProvider.from_config(environment_config(model, os.environ))
+
+
+def _gemini(model: str) -> HTTPProvider[Any]:
+    from .._formats.gemini.config import environment_config
+    from .gemini import GeminiProvider
+
+    return GeminiProvider.from_config(environment_config(model, os.environ))
+
+
+def _ollama(model: str) -> HTTPProvider[Any]:
+    from .._formats.ollama.config import environment_config
+    from .ollama import OllamaProvider
+
+    return OllamaProvider.from_config(environment_config(model, os.environ))
+
+
+def _bedrock(model: str) -> HTTPProvider[Any]:
+    from .._formats.bedrock.config import environment_config
+    from .bedrock import BedrockProvider
+
+    return BedrockProvider.from_config(environment_config(model, os.environ))
+
+
 def _local(model: str) -> HTTPProvider[Any]:
     from .local import LocalProvider
 
     return LocalProvider(model)
 
 
-_MAKERS: dict[str, Callable[[str], HTTPProvider[Any]]] = {"openai": _openai, "local": _local}
+_MAKERS: dict[str, Callable[[str], HTTPProvider[Any]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "ollama": _ollama,
+    "bedrock": _bedrock,
+    "local": _local,
+}

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._backoff import pause_before_retry
+from .._log import logger
 from .._runtime import threads as rt
 from ..config import RetryConfig
 from ..errors import KovaError
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 __all__ = ["with_retries"]
-
-logger = logging.getLogger("kova")
 
 
 def with_retries(call: Callable[[], Any], config: RetryConfig) -> Any:

@@ -120,7 +120,7 @@ class SSEParser:
                     data = None
             elif data is None and line[:6] == b"data: ":
                 data = line[6:]
-            else:
+            elif line[:6] != b"event:":  # which half of the lines are at Anthropic
                 data = self._read_line(line, data, payloads)
         self._data = data
         return payloads

@@ -103,8 +103,12 @@ class Script:
 
     def interrupt(self) -> float:
         """Press Ctrl-C; gives the time."""
+        return self.signal(signal.SIGINT)
+
+    def signal(self, number: int) -> float:
+        """Send it a signal; gives the time."""
         at = time.monotonic()
-        self._process.send_signal(signal.SIGINT)
+        self._process.send_signal(number)
         return at
 
     def end(self) -> tuple[float, int]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import pytest
 
 from tests import server as play
@@ -84,11 +87,13 @@ def test_other_greenlets_run_while_a_call_waits(server: ModelServer) -> None:
 @pytest.mark.parametrize("where", ["headers", "stream", "tool"])
 def test_a_token_ends_a_turn(server: ModelServer, where: str) -> None:
     """T5, T12: cancelled by another greenlet, and the provider goes on."""
+    reached = threading.Event()
 
     def silent(exchange: Exchange) -> None:
         if where == "stream":
             exchange.start_stream()
             exchange.send_delta({"content": "first"})
+        reached.set()
         exchange.wait_for_disconnect()
 
     server.play(play.calls(("block", {})) if where == "tool" else silent, play.text("Here I am"))
@@ -96,21 +101,29 @@ def test_a_token_ends_a_turn(server: ModelServer, where: str) -> None:
     @kova.tool
     def block() -> None:
         "Block for long."
+        say("in the tool")
         gevent.sleep(30)
 
     token = kova.CancellationToken()
-    gevent.spawn_later(0.2, token.cancel)
+    gevent.signal_handler(signal.SIGUSR1, token.cancel)  # calls it in a greenlet of its own
     agent = kova.Agent(kova.OpenAICompatibleProvider("m", base_url=url, max_connections=1), tools=[block])
-    start = time.monotonic()
     try:
         with agent.run_stream("go", cancel=token) as stream:
             for _ in stream:
                 pass
     except kova.TurnCancelledError:
-        assert time.monotonic() - start < 1.7
+        say("cancelled")
     say(agent.run("and now?", timeout=10).text)
     """
-    assert run(AGENT + source, prelude=PATCHED, url=server.url) == ["Here I am"]
+    with Script(source, prelude=PATCHED, url=server.url) as script:
+        if where == "tool":
+            script.expect("in the tool")
+        else:
+            assert reached.wait(10), script.errors
+        at = script.signal(signal.SIGUSR1)
+        assert script.expect("cancelled") - at < 1.5
+        script.expect("Here I am")
+        assert script.end()[1] == 0
 
 
 def test_tls() -> None:

@@ -12,7 +12,6 @@ from tests.server import Exchange, ModelServer
 
 RAISES_WITHIN = 2.5  # seconds: five times the 0.5 after Ctrl-C within which the call must raise
 ENDS_WITHIN = 10.0  # seconds: five times the 2 within which the process must end
-LONG = 60  # seconds that a tool blocks
 
 AGENT = """
     @kova.tool
@@ -63,8 +62,7 @@ def reached(server: ModelServer) -> threading.Event:
     return event
 
 
-@pytest.mark.parametrize("limited", [False, True])
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("call", "limited"), [("run", False), ("run_stream", True)])
 def test_ctrl_c_before_the_answer_begins(
     server: ModelServer, reached: threading.Event, call: str, limited: bool
 ) -> None:
@@ -92,9 +90,10 @@ def test_ctrl_c_in_the_middle_of_a_stream(server: ModelServer, limited: bool) ->
         assert left.wait(5)
 
 
-@pytest.mark.parametrize("calls", [1, 3])
-@pytest.mark.parametrize("limited", [False, True])
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("call", "limited", "calls"),
+    [("run", False, 1), ("run", True, 1), ("run", False, 3), ("run_stream", False, 1), ("run_stream", True, 3)],
+)
 def test_ctrl_c_while_tools_block(server: ModelServer, call: str, limited: bool, calls: int) -> None:
     """T10: for a minute, one or several, in this thread or in others."""
     server.play(play.calls(*[("block", {})] * calls))
@@ -176,8 +175,7 @@ def test_ctrl_c_that_nobody_catches(server: ModelServer, reached: threading.Even
         assert script.errors.rstrip().endswith("KeyboardInterrupt")
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("calls", [1, 3])
+@pytest.mark.parametrize(("call", "calls"), [("run", 1), ("run_stream", 3)])
 def test_a_program_ends_though_a_tool_that_was_given_up_still_blocks(
     server: ModelServer, call: str, calls: int
 ) -> None:

@@ -23,6 +23,7 @@ import kova
 from kova._memory import sqlite_schema, turn_lines
 from kova._memory.in_memory import InMemoryConversations
 from kova._memory.sqlite import SQLiteConversations
+from kova._memory.sqlite_connections import Connections
 from kova._memory.turn_lines import TurnLines, lines_of
 from tests import strategies
 
@@ -159,7 +160,53 @@ def test_what_is_deleted_does_not_stay_in_the_file(tmp_path: Path) -> None:
     assert b"Hi" in path.read_bytes()
 
 
+def test_closing_a_store_waits_for_nobody_and_closes_what_is_in_use_later(tmp_path: Path) -> None:
+    path = tmp_path / "chats"
+    connections = Connections(str(path))
+    is_working, go_on = threading.Event(), threading.Event()
+    open_files = []
+
+    def work(connection: sqlite3.Connection) -> None:
+        is_working.set()
+        assert go_on.wait(20)
+
+    thread = threading.Thread(target=connections.write, args=(work, NEVER))
+    thread.start()
+    assert is_working.wait(20)
+    connections.close()
+    open_files.append(sorted(file.name for file in tmp_path.iterdir()))
+    go_on.set()
+    thread.join()
+    open_files.append(sorted(file.name for file in tmp_path.iterdir()))
+    assert open_files == [["chats", "chats-shm", "chats-wal"], ["chats"]]
+
+
+def test_a_store_that_is_dropped_closes_its_file(tmp_path: Path) -> None:
+    connections = Connections(str(tmp_path / "chats"))
+    connections.read(lambda connection: None, NEVER)
+    assert len(list(tmp_path.iterdir())) == 3
+    del connections
+    gc.collect()
+    assert [file.name for file in tmp_path.iterdir()] == ["chats"]
+
+
 # ---- lines of turns
+
+
+def test_places_are_called_in_order_and_may_be_left_at_any_time() -> None:
+    lines = TurnLines()
+    first, second, third = (lines.enter("ada") for _ in range(3))
+    lines.leave(second)
+    assert (first.called.is_cancelled, third.called.is_cancelled) == (True, False)
+    lines.leave(first)
+    assert third.called.is_cancelled
+    lines.leave(first)
+    lines.leave(second)
+    fourth = lines.enter("ada")
+    assert not fourth.called.is_cancelled
+    lines.leave(third)
+    lines.leave(fourth)
+    assert len(lines) == 0
 
 
 def test_the_lines_of_a_store_end_with_it() -> None:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ... import _json
-from ...messages import (
-    ContentBlock,
-    ImageBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
+from ..._log import logger
+from ...messages import ContentBlock, ImageBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from ..media import inline_base64
 from ..tool_ids import acceptable_id
 from ..tool_names import ToolNames
@@ -28,8 +20,6 @@ __all__ = [
     "is_blank",
     "is_trailing_thinking",
 ]
-
-logger = logging.getLogger("kova")
 
 RAW_BLOCK = "anthropic_block"
 """Key in a thinking block's `provider_metadata`: a block of the API's that goes back as it came.

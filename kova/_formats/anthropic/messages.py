@@ -5,25 +5,14 @@ A fragment is made once and kept on its message, so that a tool loop over a long
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 
-from ... import _json
-from ...messages import (
-    ContentBlock,
-    ConversationMessage,
-    Role,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-)
+from ...messages import ContentBlock, ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
 from ..fragments import fragment_of, keep_fragment
 from ..tool_names import ToolNames
-from .blocks import RESULT, encode_assistant_block, encode_user_block, is_blank, is_trailing_thinking, tool_names
+from .blocks import RESULT, encode_assistant_block, encode_user_block, is_blank, is_trailing_thinking
 
 __all__ = ["encode_history", "system_prompt"]
-
-logger = logging.getLogger("kova")
 
 KEY = "anthropic"
 
@@ -115,7 +104,7 @@ def _encode(message: ConversationMessage, names: ToolNames) -> bytes:
         return _encode_users(message)
     fragment = _joined(encode_assistant_block(block, names) for block in message.content)
     # A rewritten name depends on the other tools of the request; everything else on the message alone.
-    if all(map(names.is_acceptable, tool_names(message.content))):
+    if all(names.is_acceptable(block.name) for block in message.content if type(block) is ToolUseBlock):
         keep_fragment(message, KEY, fragment)
     return fragment
 

@@ -37,18 +37,21 @@ class Family:
 # a new Claude says itself that it takes none; other models behind this API do take it.
 NEWEST = Family()
 
-_BUDGETED = {"has_adaptive_thinking": False, "has_effort": False}
+
+def _budgeted(max_tokens: int) -> Family:
+    """A family of the time when thinking had a budget, and nothing else."""
+    return Family(max_tokens, has_adaptive_thinking=False, has_effort=False)
+
 
 # By a pattern for the whole name, the date at its end left out; the first that fits counts. Limits and thinking types
 # are those of https://platform.claude.com/docs/en/about-claude/models/overview and of …/build-with-claude/thinking.
 FAMILIES = [
-    (r"claude-(2.*|instant.*|3-(opus|sonnet|haiku))", Family(max_tokens=4_096, **_BUDGETED)),
-    (r"claude-3-5-.*", Family(max_tokens=8_192, **_BUDGETED)),
-    (r"claude-(3-7-sonnet|4-sonnet|sonnet-4(-0)?)", Family(max_tokens=64_000, **_BUDGETED)),
-    (r"claude-(4-opus|opus-4(-[01])?)", Family(max_tokens=32_000, **_BUDGETED)),
-    (r"claude-(sonnet|haiku)-4-5", Family(max_tokens=64_000, **_BUDGETED)),
+    (r"claude-(2.*|instant.*|3-(opus|sonnet|haiku))", _budgeted(4_096)),
+    (r"claude-3-5-.*", _budgeted(8_192)),
+    (r"claude-(3-7-sonnet|4-sonnet|sonnet-4(-0)?)", _budgeted(64_000)),
+    (r"claude-(4-opus|opus-4(-[01])?)", _budgeted(32_000)),
+    (r"claude-(sonnet|haiku)-4-5", _budgeted(64_000)),
     (r"claude-opus-4-5", Family(max_tokens=64_000, has_adaptive_thinking=False)),
-    (r"claude-(opus|sonnet)-4-6", Family()),
     (r"claude-opus-4-[78]", Family(has_sampling=False)),
     (r"claude-(opus-5|sonnet-5|haiku-5-5)", Family(has_sampling=False, thinking_off="disabled")),
     (r"claude-sonnet-5-5", Family(has_sampling=False, thinking_off="between_tools")),

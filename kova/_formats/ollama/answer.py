@@ -1,7 +1,7 @@
 """What a line of a stream and a complete answer have in common: both are read as pieces of a message.
 
-    {"model": "…", "created_at": "…", "message": {"role": "assistant", "content": "Hel"}, "done": false}
-    {"model": "…", "created_at": "…", "message": {…}, "done": true, "done_reason": "stop", "eval_count": 6, …}
+{"model": "…", "created_at": "…", "message": {"role": "assistant", "content": "Hel"}, "done": false}
+{"model": "…", "created_at": "…", "message": {…}, "done": true, "done_reason": "stop", "eval_count": 6, …}
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class AnswerReader:
         self._request = request
         self._in_stream = in_stream
         self._done_reason: str | None = None
-        self._text = TextPieces()
+        self._pieces = TextPieces()
         self._thinking: list[str] = []  # what has not gone into a block yet
         self._calls: dict[str, tuple[int, str, str]] = {}  # by the server's id: line, name and arguments
         self._call_count = 0
         self._line_count = 0  # of the lines that have calls
-        self._usage: UsageStats | None = None
+        self._counts: tuple[int | None, int | None] = None, None  # tokens of the prompt and of the answer
 
     def read(self, line: Any, events: list[StreamEvent]) -> bool:
         """Add a line's events to a list, and say whether it was the last one.
@@ -77,8 +77,8 @@ class AnswerReader:
                 and type(text) is str
                 and self.has_message
             ):
-                if self._text.half or not text.isascii():
-                    text = self._text.whole(text)
+                if self._pieces.half or not text.isascii():
+                    text = self._pieces.whole(text)
                 if text:
                     events.append(TextDelta(text))
                 return False
@@ -101,8 +101,7 @@ class AnswerReader:
             return False
         if line.get("error"):
             raise payload_error(line, self._request, in_stream=self._in_stream)
-        if isinstance(model := line.get("model"), str) and model:
-            self.model = model
+        self.model = _text(line, "model") or self.model
         if isinstance(message := line.get("message"), dict):
             self.has_message = True
             self._read_message(message, events)
@@ -110,17 +109,16 @@ class AnswerReader:
         if line.get("done") is not True:
             return False
         self.has_message = True
-        reason = line.get("done_reason")
-        self._done_reason = reason if isinstance(reason, str) and reason else None
+        self._done_reason = _text(line, "done_reason") or None
         return True
 
     def _read_message(self, message: dict[str, Any], events: list[StreamEvent]) -> None:
-        thinking, text, calls = message.get("thinking"), message.get("content"), message.get("tool_calls")
-        if thinking and isinstance(thinking, str):
+        if thinking := _text(message, "thinking"):
             self._thinking.append(thinking)
             events.append(ThinkingDelta(thinking))
-        if text and isinstance(text, str) and (whole := self._text.whole(text)):
-            events.append(TextDelta(whole))
+        if text := self._pieces.whole(_text(message, "content")):
+            events.append(TextDelta(text))
+        calls = message.get("tool_calls")
         if calls and isinstance(calls, list):
             self._read_calls(calls, events)
 
@@ -138,16 +136,14 @@ class AnswerReader:
         function = entry.get("function")
         if not isinstance(function, dict):
             function = {}
-        wire_name, server_id = function.get("name"), entry.get("id")
-        name = self._request.tool_names.own(wire_name) if isinstance(wire_name, str) else ""
+        name, server_id = self._request.tool_names.own(_text(function, "name")), _text(entry, "id")
         arguments = _arguments_text(function.get("arguments"))
-        has_id = isinstance(server_id, str) and server_id != ""
-        known = self._calls.get(server_id) if has_id else None
+        known = self._calls.get(server_id)
         if known is not None and known[0] < self._line_count and known[1:] == (name, arguments):
             return  # a later line sums up what has come
         position = self._call_count
         self._call_count += 1
-        if has_id and known is None:
+        if server_id and known is None:
             self._calls[server_id] = (self._line_count, name, arguments)
             events.append(ToolUseDelta(server_id, name, arguments, None, position))
         else:
@@ -155,10 +151,16 @@ class AnswerReader:
             events.append(ToolUseDelta(made_up, name, arguments, {MADE_UP_ID: True}, position))
 
     def _read_usage(self, line: dict[str, Any], events: list[StreamEvent]) -> None:
-        usage = UsageStats(_count(line.get("prompt_eval_count")), _count(line.get("eval_count")))
-        if usage != UsageStats() and usage != self._usage:
-            self._usage = usage
-            events.append(UsageEvent(usage))
+        counts = _count(line.get("prompt_eval_count")), _count(line.get("eval_count"))
+        if counts != self._counts and counts != (None, None):
+            self._counts = counts
+            events.append(UsageEvent(UsageStats(*counts)))
+
+
+def _text(fields: dict[str, Any], name: str) -> str:
+    """A field that is a text; empty where it is missing, null or something else."""
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _arguments_text(arguments: Any) -> str:

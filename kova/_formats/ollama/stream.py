@@ -38,7 +38,7 @@ class StreamParser:
         self._reader = AnswerReader(request, in_stream=True)
         self._assembler = Assembler(request.made_up_id)
         self._has_begun = False  # a line of JSON has come
-        self._bare: list[bytes] | None = None  # the lines of a body that is no stream: a page, or JSON with line breaks
+        self._bare: list[bytes] | None = None  # the lines of a body that is none: a page, or JSON with line breaks
         self._bare_size = 0
 
     def feed(self, data: bytes) -> list[StreamEvent]:
@@ -75,7 +75,9 @@ class StreamParser:
         if self.finished:
             return []
         events: list[StreamEvent] = []
-        self._read_rest(events)
+        self._read(self._lines.close(), events)
+        if self._bare is not None:
+            self._read_bare(b"\n".join(self._bare), events)
         if not self.finished:
             raise StreamError('the stream ended before the answer did: there was no line with "done": true')
         self._assembler.extend(events)
@@ -86,25 +88,56 @@ class StreamParser:
         return self._assembler.response(model=self._reader.model)
 
     def _read(self, lines: list[bytes], events: list[StreamEvent]) -> None:
+        if self._bare is not None:
+            self._keep_bare(lines)
+            return
         read, loads = self._reader.read, _json.loads
         for position, line in enumerate(lines):
             try:
                 value = loads(line)
             except ValueError:
-                if self._is_bare(line):
+                if not self._has_begun and _begins_a_body(line):
                     self._keep_bare(lines[position:])
                     return
                 value = _odd_value(line)
-            self._has_begun = True
             if read(value, events):
                 self.finished = True
                 return
-
-    def _read_rest(self, events: list[StreamEvent]) -> None:
-        ...
+            self._has_begun = True
 
     def _stop(self) -> StopEvent:
         """The last event. Its reason is that of the response, which minds the tool calls."""
         stop = self._reader.stop()
         self._assembler.add(stop)
         return StopEvent(self.response().stop_reason, stop.raw_stop_reason)
+
+    def _keep_bare(self, lines: list[bytes]) -> None:
+        self._bare = self._bare or []
+        self._bare += lines
+        self._bare_size += sum(map(len, lines)) + len(lines)
+        if self._bare_size > LINE_LIMIT:
+            raise StreamError(f"the answer is larger than {LINE_LIMIT} bytes")
+
+    def _read_bare(self, body: bytes, events: list[StreamEvent]) -> None:
+        value = json_body(body)
+        if value is None:
+            raise StreamError(f"the answer is neither lines of JSON nor JSON: {body_text(body)}")
+        self._reader = AnswerReader(self._request, in_stream=False)
+        self.finished = self._reader.read(value, events)
+
+
+def _begins_a_body(line: bytes) -> bool:
+    """Whether a first line is that of a page, or of JSON with line breaks in it."""
+    line = line.strip()
+    return line.startswith(b"<") or line in (b"{", b"[")
+
+
+def _odd_value(line: bytes) -> Any:
+    """The value of a line that is not quite JSON."""
+    try:
+        return _json.loads(line.decode(errors="replace"))  # a model's half character, sent as it was
+    except ValueError:
+        pass
+    if line.lstrip().startswith((b"{", b"[")):
+        raise StreamError("the stream holds malformed JSON, or ended within a line")
+    raise StreamError(f"the stream holds something that is no JSON: {body_text(line)}")

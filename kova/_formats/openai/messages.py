@@ -5,11 +5,11 @@ A fragment is made once and kept on its message, so that a tool loop over a long
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ... import _json
+from ..._log import logger
 from ...messages import (
     ContentBlock,
     ConversationMessage,
@@ -27,8 +27,6 @@ from ..tool_names import ToolNames
 from .hosts import Host
 
 __all__ = ["EXTRA_CONTENT", "REASONING_FIELD", "encode_history"]
-
-logger = logging.getLogger("kova")
 
 EXTRA_CONTENT = "extra_content"
 """Key in a tool call's `provider_metadata`: the call's field of this name, as it came."""

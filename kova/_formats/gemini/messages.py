@@ -1,0 +1,181 @@
+"""A history as the Gemini API wants it: the parts of each message as a JSON fragment, neighbours of one role merged.
+
+A fragment is made once and kept on its message, so that a tool loop over a long history encodes only what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ... import _json
+from ...messages import ConversationMessage, ImageBlock, Role, TextBlock, ToolResultBlock, ToolUseBlock
+from ..fragments import fragment_of, keep_fragment
+from ..tool_names import ToolNames
+from .parts import Part, call_id, model_parts, result_part, user_parts
+
+__all__ = ["encode_history", "system_instruction"]
+
+KEY = "gemini"
+SIGNED_KEY = "gemini signed"  # for models that want signatures
+
+# Added to the key of a message's results: what it has besides them.
+BESIDE_RESULTS = " beside"
+
+# Results have a content of their own. With a text beside them, Gemini 3.5 Flash gives an empty answer, and Vertex says
+# 400 "Requests ending with a model turn are not supported" (https://github.com/pydantic/pydantic-ai/issues/4210).
+_MODEL, _USER, _RESULTS = "model", "user", "results"
+_OPENINGS = {
+    _MODEL: b'{"role":"model","parts":[',
+    _USER: b'{"role":"user","parts":[',
+    _RESULTS: b'{"role":"user","parts":[',
+}
+
+# Stands before a history that begins with the model: 400 "Please ensure that function call turn comes immediately after
+# a user turn or after a function response turn".
+_BEGINNING = b'{"role":"user","parts":[{"text":"(The conversation goes on.)"}]}'
+
+
+def system_instruction(messages: Iterable[ConversationMessage]) -> dict[str, list[Part]] | None:
+    """The system prompt, which has a place of its own, beside the contents."""
+    parts = [part for message in messages if message.role is Role.SYSTEM for part in _texts(message)]
+    return {"parts": parts} if parts else None
+
+
+def encode_history(messages: Iterable[ConversationMessage], names: ToolNames, *, wants_signatures: bool) -> list[bytes]:
+    """The contents as JSON, without system prompts, and without messages in which nothing is left to send.
+
+    Args:
+        messages: The history.
+        names: The names of tools on the wire.
+        wants_signatures: Whether the model refuses calls without a signature.
+    """
+    calls: dict[str, ToolUseBlock] = {}
+    contents = _Contents()
+    for message in messages:
+        if message.role is Role.ASSISTANT:
+            contents.release()
+            contents.add(_MODEL, _models(message, names, wants_signatures=wants_signatures))
+            for block in message.content:
+                if type(block) is ToolUseBlock:
+                    calls[block.id] = block
+        elif message.role is not Role.SYSTEM:
+            results, others = _users(message, calls, names)
+            contents.add(_RESULTS, results)
+            if message.role is Role.TOOL:
+                contents.hold(others)
+            else:
+                contents.release()
+                contents.add(_USER, others)
+    contents.release()
+    return contents.encoded()
+
+
+class _Contents:
+    """Puts contents together from fragments."""
+
+    def __init__(self) -> None:
+        self._encoded: list[bytes] = []
+        self._kind = ""
+        self._fragments: list[bytes] = []
+        self._held: list[bytes] = []
+
+    def add(self, kind: str, fragment: bytes) -> None:
+        """Add parts to the last content, if it is of this kind, or else to a new one."""
+        if not fragment:
+            return
+        if kind is not self._kind:
+            self._end()
+            self._kind = kind
+        self._fragments.append(fragment)
+
+    def hold(self, fragment: bytes) -> None:
+        """Keep what the user is to say after the results of this round: images, which a result cannot hold."""
+        if fragment:
+            self._held.append(fragment)
+
+    def release(self) -> None:
+        """The results of the round are over."""
+        for fragment in self._held:
+            self.add(_USER, fragment)
+        self._held.clear()
+
+    def encoded(self) -> list[bytes]:
+        self._end()
+        return self._encoded
+
+    def _end(self) -> None:
+        if self._fragments:
+            if not self._encoded and self._kind is _MODEL:
+                self._encoded.append(_BEGINNING)
+            self._encoded.append(_OPENINGS[self._kind] + b",".join(self._fragments) + b"]}")
+            self._fragments = []
+
+
+def _models(message: ConversationMessage, names: ToolNames, *, wants_signatures: bool) -> bytes:
+    key = SIGNED_KEY if wants_signatures else KEY
+    fragment = fragment_of(message, key)
+    if fragment is not None:
+        return fragment
+    fragment = _plain(message)
+    if fragment is None:
+        fragment = _joined(model_parts(message.content, names, wants_signatures=wants_signatures))
+    # A rewritten name depends on the other tools of the request; everything else on the message alone.
+    if all(names.is_acceptable(block.name) for block in message.content if type(block) is ToolUseBlock):
+        keep_fragment(message, key, fragment)
+    return fragment
+
+
+def _users(message: ConversationMessage, calls: Mapping[str, ToolUseBlock], names: ToolNames) -> tuple[bytes, bytes]:
+    """The results in a message, and what it has besides them."""
+    results = [block for block in message.content if type(block) is ToolResultBlock]
+    if not results:
+        return b"", _others(message, KEY, [])
+    called = [_called(block, calls, names) for block in results]
+    key = f"{KEY} {called}"
+    fragment = fragment_of(message, key)
+    if fragment is None:
+        parts = [result_part(block, name, id) for block, (name, id) in zip(results, called, strict=True)]
+        fragment = _joined(parts)
+        keep_fragment(message, key, fragment)
+    return fragment, _others(message, key + BESIDE_RESULTS, _result_images(results, called))
+
+
+def _called(result: ToolResultBlock, calls: Mapping[str, ToolUseBlock], names: ToolNames) -> tuple[str, str | None]:
+    """Name and id on the wire of the call that a result answers. One that answers none has only its id to go by."""
+    call = calls.get(result.tool_use_id)
+    return (names.wire(result.tool_use_id), None) if call is None else (names.wire(call.name), call_id(call))
+
+
+def _result_images(results: list[ToolResultBlock], called: list[tuple[str, str | None]]) -> list[Part]:
+    parts: list[Part] = []
+    for block, (name, _) in zip(results, called, strict=True):
+        images = [] if isinstance(block.content, str) else [b for b in block.content if isinstance(b, ImageBlock)]
+        if images:
+            parts += [{"text": f"Images in the result of {name}:"}, *user_parts(images)]
+    return parts
+
+
+def _others(message: ConversationMessage, key: str, before: list[Part]) -> bytes:
+    """What a message has besides results."""
+    fragment = fragment_of(message, key)
+    if fragment is None:
+        fragment = _plain(message)
+        if fragment is None:
+            fragment = _joined([*before, *user_parts(message.content)])
+        keep_fragment(message, key, fragment)
+    return fragment
+
+
+def _plain(message: ConversationMessage) -> bytes | None:
+    """The fragment of a message that is one text, as most are: without a dict on the way."""
+    if len(message.content) != 1 or type(block := message.content[0]) is not TextBlock:
+        return None
+    return b'{"text":' + _json.dumps(block.text) + b"}" if block.text.strip() else b""
+
+
+def _joined(parts: Iterable[Part]) -> bytes:
+    return _json.dumps(list(parts))[1:-1]
+
+
+def _texts(message: ConversationMessage) -> list[Part]:
+    return [{"text": block.text} for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
