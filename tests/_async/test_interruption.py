@@ -24,8 +24,6 @@ pytestmark = pytest.mark.anyio
 
 QUICKLY = 1.5  # seconds: five times the 0.3 in which a cancelled turn must end
 
-Record = Callable[[str, object], None]
-
 
 @pytest.fixture(autouse=True)
 def _idle_threads_end_soon(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +43,7 @@ def provider(server: ModelServer) -> kova.AsyncOpenAICompatibleProvider:
     return kova.AsyncOpenAICompatibleProvider("m", base_url=server.url, max_connections=1, verify=verify)
 
 
-async def end_a_turn(agent: kova.AsyncAgent, reached: Callable[[], object], streamed: bool, record: Record) -> None:
+async def end_a_turn(agent: kova.AsyncAgent, reached: Callable[[], object], streamed: bool) -> None:
     """Begin a turn, cancel it when it has reached the place, and see that it ends at once."""
     token = kova.CancellationToken()
     cancelled_at: list[float] = []
@@ -66,7 +64,6 @@ async def end_a_turn(agent: kova.AsyncAgent, reached: Callable[[], object], stre
             await agent.run("go", cancel=token)
     took = time.monotonic() - cancelled_at[0]
     thread.join()
-    record("seconds", round(took, 4))
     assert took < QUICKLY
 
 
@@ -86,10 +83,6 @@ async def until(condition: Callable[[], object], what: str) -> None:
         await rt.sleep(0.001)
 
 
-def ignore(name: str, value: object) -> None:
-    """In place of a record."""
-
-
 def closed_by_the_client(left: threading.Event) -> Callable[[Exchange], None]:
     def answer(exchange: Exchange) -> None:
         if exchange.wait_for_disconnect():
@@ -99,7 +92,7 @@ def closed_by_the_client(left: threading.Event) -> Callable[[Exchange], None]:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_in_a_connection_that_nobody_accepts(streamed: bool, record_property: Record) -> None:
+async def test_in_a_connection_that_nobody_accepts(streamed: bool) -> None:
     """T12: the server's backlog is full."""
     server = ModelServer()
     server._listener.listen(0)
@@ -116,7 +109,7 @@ async def test_in_a_connection_that_nobody_accepts(streamed: bool, record_proper
 
     async with provider(server) as model:
         agent = kova.AsyncAgent(model)
-        await end_a_turn(agent, reached, streamed, record_property)
+        await end_a_turn(agent, reached, streamed)
         wait_until(lambda: sockets() == before, "the turn's socket is closed")
         for filler in fillers:
             filler.close()
@@ -126,21 +119,19 @@ async def test_in_a_connection_that_nobody_accepts(streamed: bool, record_proper
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_in_a_tls_handshake(streamed: bool, record_property: Record) -> None:
+async def test_in_a_tls_handshake(streamed: bool) -> None:
     """T12: a server that accepts, and says nothing."""
     with TLSModelServer(silent=1) as server:
         async with provider(server) as model:
             agent = kova.AsyncAgent(model)
-            await end_a_turn(agent, lambda: server.greeted.wait(10), streamed, record_property)
+            await end_a_turn(agent, lambda: server.greeted.wait(10), streamed)
             assert server.left.wait(5)
             await goes_on(agent, server)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("connection", ["fresh", "reused"])
-async def test_before_the_answer_begins(
-    any_server: ModelServer, connection: str, streamed: bool, record_property: Record
-) -> None:
+async def test_before_the_answer_begins(any_server: ModelServer, connection: str, streamed: bool) -> None:
     """T12: on a fresh and on a reused connection, over TLS too."""
     reached, left = threading.Event(), threading.Event()
     wait = closed_by_the_client(left)
@@ -155,14 +146,14 @@ async def test_before_the_answer_begins(
             any_server.play(play.text("Hello"))
             await agent.run("Hi")
         any_server.play(silent)
-        await end_a_turn(agent, lambda: reached.wait(10), streamed, record_property)
+        await end_a_turn(agent, lambda: reached.wait(10), streamed)
         assert any_server.connections == 1
         assert left.wait(5)
         await goes_on(agent, any_server)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_in_the_middle_of_an_answer(any_server: ModelServer, streamed: bool, record_property: Record) -> None:
+async def test_in_the_middle_of_an_answer(any_server: ModelServer, streamed: bool) -> None:
     """T12: of a whole one and of a streamed one, over TLS too."""
     reached, left = threading.Event(), threading.Event()
     wait = closed_by_the_client(left)
@@ -180,7 +171,7 @@ async def test_in_the_middle_of_an_answer(any_server: ModelServer, streamed: boo
     any_server.play(begin)
     async with provider(any_server) as model:
         agent = kova.AsyncAgent(model)
-        await end_a_turn(agent, lambda: reached.wait(10), streamed, record_property)
+        await end_a_turn(agent, lambda: reached.wait(10), streamed)
         assert left.wait(5)
         await goes_on(agent, any_server)
 
@@ -200,15 +191,13 @@ async def test_between_the_pieces_of_a_stream_that_never_pauses(server: ModelSer
     server.play(flood)
     async with provider(server) as model:
         agent = kova.AsyncAgent(model)
-        await end_a_turn(agent, lambda: reached.wait(10), True, ignore)
+        await end_a_turn(agent, lambda: reached.wait(10), True)
         await goes_on(agent, server)
 
 
 @pytest.mark.parametrize("calls", [1, 3])
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_in_tools_that_do_not_stop(
-    server: ModelServer, streamed: bool, calls: int, record_property: Record
-) -> None:
+async def test_in_tools_that_do_not_stop(server: ModelServer, streamed: bool, calls: int) -> None:
     """T12: they are left to themselves, and their late results are dropped."""
     reached, release, ended = threading.Barrier(calls + 1), threading.Event(), threading.Semaphore(0)
 
@@ -223,7 +212,7 @@ async def test_in_tools_that_do_not_stop(
     server.play(play.calls(*[("block", {})] * calls))
     async with provider(server) as model:
         agent = kova.AsyncAgent(model, tools=[block])
-        await end_a_turn(agent, lambda: reached.wait(10) is not None, streamed, record_property)
+        await end_a_turn(agent, lambda: reached.wait(10) is not None, streamed)
         release.set()
         for _ in range(calls):
             assert ended.acquire(timeout=5)
@@ -234,9 +223,7 @@ async def test_in_tools_that_do_not_stop(
 
 @pytest.mark.parametrize("calls", [1, 3])
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_in_tools_that_watch_their_token(
-    server: ModelServer, streamed: bool, calls: int, record_property: Record
-) -> None:
+async def test_in_tools_that_watch_their_token(server: ModelServer, streamed: bool, calls: int) -> None:
     """T12: they have ended when the turn ends."""
     reached, ended = threading.Barrier(calls + 1), []
 
@@ -250,7 +237,7 @@ async def test_in_tools_that_watch_their_token(
     server.play(play.calls(*[("watch", {})] * calls))
     async with provider(server) as model:
         agent = kova.AsyncAgent(model, tools=[watch])
-        await end_a_turn(agent, lambda: reached.wait(10) is not None, streamed, record_property)
+        await end_a_turn(agent, lambda: reached.wait(10) is not None, streamed)
         assert len(ended) == calls
         await goes_on(agent, server)
 
@@ -258,15 +245,58 @@ async def test_in_tools_that_watch_their_token(
 @pytest.mark.async_tools
 @pytest.mark.parametrize("calls", [1, 3])
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_in_async_tools(server: ModelServer, streamed: bool, calls: int, record_property: Record) -> None:
+async def test_in_async_tools(server: ModelServer, streamed: bool, calls: int) -> None:
     """T12: they are cancelled, and have cleaned up when the turn ends."""
     sleeper = Sleeper(calls)
     server.play(play.calls(*[("sleep", {})] * calls))
     async with provider(server) as model:
         agent = kova.AsyncAgent(model, tools=[sleeper.sleep])
-        await end_a_turn(agent, lambda: sleeper.all_asleep.wait(10), streamed, record_property)
+        await end_a_turn(agent, lambda: sleeper.all_asleep.wait(10), streamed)
         assert sleeper.cleaned_up == calls
         await goes_on(agent, server)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_in_the_back_off_before_a_retry(server: ModelServer, streamed: bool) -> None:
+    """T12."""
+    reached = threading.Event()
+
+    def overloaded(exchange: Exchange) -> None:
+        play.error(503, "overloaded")(exchange)
+        reached.set()
+
+    server.play(overloaded)
+    async with provider(server) as model:
+        retries = kova.RetryConfig(initial_backoff=60, max_backoff=60)
+        agent = kova.AsyncAgent(model, retry_config=retries)
+        await end_a_turn(agent, lambda: reached.wait(10), streamed)
+        assert len(server.exchanges) == 1
+        await goes_on(agent, server)
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_while_somebody_is_asked_for_approval(server: ModelServer, streamed: bool, calls: int) -> None:
+    """T12: the question stays open, and nothing is run when it is answered after all."""
+    reached, release, ran = threading.Event(), threading.Event(), []
+
+    def approve(call: kova.ToolUseBlock, context: kova.ToolContext) -> kova.ApprovalDecision:
+        reached.set()
+        release.wait(30)
+        return kova.ApprovalDecision.APPROVED
+
+    @kova.tool
+    def delete() -> None:
+        """Delete everything."""
+        ran.append(True)
+
+    server.play(play.calls(*[("delete", {})] * calls))
+    async with provider(server) as model:
+        agent = kova.AsyncAgent(model, tools=[delete], approval_handler=approve)
+        await end_a_turn(agent, lambda: reached.wait(10), streamed)
+        release.set()
+        await goes_on(agent, server)
+    assert ran == []
 
 
 async def test_in_the_queue_for_a_connection(server: ModelServer) -> None:
@@ -334,6 +364,6 @@ async def inside_the_look_up_of_a_name(tmp_path: Path) -> None:
         url = server.url.replace("127.0.0.1", "model.test")
         async with kova.AsyncOpenAICompatibleProvider("m", base_url=url, max_connections=1) as model:
             agent = kova.AsyncAgent(model)
-            await end_a_turn(agent, lambda: names.asked.wait(10), False, ignore)
+            await end_a_turn(agent, lambda: names.asked.wait(10), False)
             names.answers.set()
             await goes_on(agent, server)

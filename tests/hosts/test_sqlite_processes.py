@@ -144,8 +144,8 @@ for number in range(1_000_000):
     revision = store.append(name, turn(number), revision)
 """
     chance = random.Random(4)
-    for number in range(16):
-        path = tmp_path / f"chats {number // 4}"  # three of four find one that is there
+    for number in range(12):
+        path = tmp_path / f"chats {number // 3}"  # two of three find one that is there
         name = f"process {number}"
         with running(script, path, name) as process:
             go_on(process)
@@ -179,6 +179,7 @@ def work_on():
         work(store, "parent", 1)
         work(in_memory, "parent", 1)
 
+work(store, "before", 1)  # imports what is needed: a child that is forked during an import waits for it for ever
 threads = [threading.Thread(target=work_on) for _ in range(2)]
 for thread in threads:
     thread.start()

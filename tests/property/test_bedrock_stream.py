@@ -111,15 +111,15 @@ ANSWER = STREAMS["bedrock-stream-basic"]
 FRAMES = list(frames_of(ANSWER))
 
 
-@pytest.mark.parametrize("place", range(sum(map(len, FRAMES[:4]))))
-def test_a_flipped_bit_is_an_error_and_never_an_answer(place):
+def test_a_flipped_bit_is_an_error_and_never_an_answer():
     """Wherever it is, in lengths, headers, payloads or CRCs; a length is an error before more is waited for."""
-    corrupt = bytearray(ANSWER)
-    corrupt[place] ^= 1 << place % 8
-    kind, message, text = play([bytes(corrupt)])
-    assert kind is StreamError
-    assert "corrupt" in message or "malformed" in message
-    assert "Hello".startswith(text)
+    for place in range(sum(map(len, FRAMES[:4]))):
+        corrupt = bytearray(ANSWER)
+        corrupt[place] ^= 1 << place % 8
+        kind, message, text = play([bytes(corrupt)])
+        assert kind is StreamError, f"byte {place}"
+        assert "corrupt" in message
+        assert "Hello".startswith(text)
 
 
 @given(st.integers(0, len(ANSWER) - 1), st.integers(0, 255), st.data())

@@ -252,9 +252,10 @@ def test_a_last_message_of_the_models_has_no_loose_end(blocks, written):
 
 
 def test_a_last_message_of_nothing_but_thinking_is_not_sent():
-    history = [user_message("Hi"), assistant_message("a "), ConversationMessage("assistant", (SIGNED,))]
-    assert sent(*history)[1:] == [{"role": "assistant", "content": [text("a")]}]
-    assert len(sent(history[0], history[2])) == 1
+    for blocks in ([SIGNED], [IMAGE, SIGNED]):
+        history = [user_message("Hi"), assistant_message("a "), ConversationMessage("assistant", blocks)]
+        assert sent(*history)[1:] == [{"role": "assistant", "content": [text("a")]}]
+        assert len(sent(history[0], history[2])) == 1
 
 
 # ---- histories of whatever origin

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from functools import cache
+from itertools import pairwise
 
 import pytest
 from botocore.session import Session
@@ -498,7 +499,7 @@ def test_any_history_is_accepted_and_left_as_it_is(history, tools):
         assert [(message.role, message.content) for message in history] == before
     assert problems(written) == ""
     roles = [message["role"] for message in written["messages"]]
-    assert all(role != following for role, following in zip(roles, roles[1:], strict=False))
+    assert all(role != following for role, following in pairwise(roles))
     blocks = [block for message in written["messages"] for block in message["content"]]
     assert all(block.get("text", "x").strip() for block in blocks)
     if any("toolUse" in block or "toolResult" in block for block in blocks):

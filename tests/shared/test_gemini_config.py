@@ -1,8 +1,11 @@
 """Settings of a Gemini provider: what they are checked for, where they lead, and what they show."""
 
+import inspect
+
 import attrs
 import pytest
 
+from kova._async.gemini import AsyncGeminiProvider
 from kova._async.resolve import provider_from_string
 from kova._formats.gemini.config import GeminiProviderConfig, api_headers, environment_config
 from kova._formats.gemini.models import wants_signatures
@@ -172,6 +175,15 @@ def test_a_model_string_means_this_provider(monkeypatch):
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
     with pytest.raises(BuildError, match="set GEMINI_API_KEY or GOOGLE_API_KEY"):
         provider_from_string("gemini:m")
+
+
+def test_the_constructor_takes_what_the_settings_have():
+    taken = inspect.signature(AsyncGeminiProvider).parameters
+    settings = {field.name: field.default for field in attrs.fields(GeminiProviderConfig)}
+    assert taken.keys() == {*settings, "http_client"}
+    assert {name: taken[name].default for name in settings if name != "model"} == {
+        name: default for name, default in settings.items() if name != "model"
+    }
 
 
 # ---- what is known of models

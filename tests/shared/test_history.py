@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kova
@@ -35,6 +35,8 @@ def message(role: str, *blocks: kova.ContentBlock) -> kova.ConversationMessage:
 
 
 # ---- histories to draw
+
+UNHURRIED = settings(deadline=None, max_examples=70)
 
 IDS = st.sampled_from(["a", "b", "c"])
 CALLS = st.builds(kova.ToolUseBlock, IDS, strategies.tool_names, strategies.json_objects)
@@ -160,6 +162,7 @@ def test_nothing_is_wrong_with_what_providers_accept(history: list[kova.Conversa
     assert check_history(history) == []
 
 
+@UNHURRIED
 @given(good_histories())
 def test_nothing_is_wrong_with_the_histories_of_agents(history: list[kova.ConversationMessage]) -> None:
     assert check_history(history) == []
@@ -207,6 +210,7 @@ def test_what_is_wrong_is_put_right(
     assert check_history(repaired) == []
 
 
+@UNHURRIED
 @given(ANY_HISTORIES)
 def test_any_messages_can_be_repaired_and_then_stay_as_they_are(history: list[kova.ConversationMessage]) -> None:
     """L5: each call has exactly one result, whatever was interrupted."""
@@ -217,6 +221,7 @@ def test_any_messages_can_be_repaired_and_then_stay_as_they_are(history: list[ko
     assert same_objects(history, before)
 
 
+@UNHURRIED
 @given(good_histories())
 def test_a_good_history_comes_back_as_it_is(history: list[kova.ConversationMessage]) -> None:
     repaired = repair_history(history)
@@ -224,6 +229,7 @@ def test_a_good_history_comes_back_as_it_is(history: list[kova.ConversationMessa
     assert repaired is not history
 
 
+@UNHURRIED
 @given(good_histories(), ANY_HISTORIES)
 def test_what_is_good_in_a_bad_history_stays_as_it_is(
     good: list[kova.ConversationMessage], bad: list[kova.ConversationMessage]
@@ -276,6 +282,7 @@ def test_an_impossible_limit_is_refused() -> None:
         trim_history([HI], 0)
 
 
+@UNHURRIED
 @given(good_histories())
 def test_wherever_a_history_is_trimmed_it_stays_a_history(history: list[kova.ConversationMessage]) -> None:
     """L6: pairs intact, the system message and the last message of the user's kept; no more dropped than needed."""
@@ -295,6 +302,7 @@ def test_wherever_a_history_is_trimmed_it_stays_a_history(history: list[kova.Con
             assert trimmed == trim_history(history, 1)
 
 
+@UNHURRIED
 @given(ANY_HISTORIES, st.integers(1, 9))
 def test_trimming_parts_no_pair_of_any_messages(history: list[kova.ConversationMessage], limit: int) -> None:
     """L6: what follows the cut answers no call from before it."""
@@ -344,6 +352,7 @@ def test_what_cannot_be_written_cannot_be_measured() -> None:
         estimate_tokens([message("assistant", kova.ToolUseBlock("1", "add", {"a": object()}))])
 
 
+@UNHURRIED
 @given(ANY_HISTORIES, ANY_HISTORIES)
 def test_the_estimate_of_two_histories_is_the_sum(
     one: list[kova.ConversationMessage], other: list[kova.ConversationMessage]

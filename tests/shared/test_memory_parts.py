@@ -105,7 +105,7 @@ class BothKindsTrimmed(BothKinds):
 TestBothKinds = BothKinds.TestCase
 TestBothKindsTrimmed = BothKindsTrimmed.TestCase
 TestBothKinds.settings = TestBothKindsTrimmed.settings = settings(
-    max_examples=15, stateful_step_count=20, deadline=None
+    max_examples=10, stateful_step_count=20, deadline=None
 )
 
 
@@ -179,6 +179,21 @@ def test_closing_a_store_waits_for_nobody_and_closes_what_is_in_use_later(tmp_pa
     thread.join()
     open_files.append(sorted(file.name for file in tmp_path.iterdir()))
     assert open_files == [["chats", "chats-shm", "chats-wal"], ["chats"]]
+
+
+def test_work_that_is_given_up_is_not_committed(tmp_path: Path) -> None:
+    """L5: not even when it is given up while it is being done."""
+    connections, stop = Connections(str(tmp_path / "chats")), kova.CancellationToken()
+
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE store SET revision = 7")
+        stop.cancel()
+
+    with pytest.raises(kova.TurnCancelledError):
+        connections.write(work, stop)
+    revision = connections.read(lambda connection: connection.execute("SELECT revision FROM store").fetchone(), NEVER)
+    assert revision == (0,)
+    connections.close()
 
 
 def test_a_store_that_is_dropped_closes_its_file(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ class AnswerReader:
         is_cut = message.get("stop_reason") in _CUTTING
         for index, block in enumerate(blocks):
             if block.get("type") == "tool_use":
-                # They are an object even if they are the half of one; as text, an empty object is not yet to come.
+                # Cut off in the middle, they are an object all the same; and `{}` is all there is, with no deltas to come.
                 arguments = "" if is_cut and block is blocks[-1] else arguments_text(block.get("input"))
                 block = {**block, "input": arguments}
             self._begin({"index": index, "content_block": block}, events)

@@ -18,7 +18,7 @@ from .blocks import KEPT_OF_CALLS, RAW_BLOCK
 
 __all__ = ["BlockReader", "CallReader", "Calls", "RawReader", "TextReader", "ThinkingReader", "arguments_text"]
 
-# What a tool call comes from if not from code that the API runs; it need not go back.
+# The caller of a tool that is not called by code which the API runs; it need not go back.
 DIRECT = {"type": "direct"}
 
 
@@ -138,7 +138,7 @@ class Calls:
 
 
 class CallReader:
-    """Reads a tool call. Gateways give its arguments at once, in its start, and then `{}` is not what they are.
+    """Reads a tool call. Its start has `{}` for the arguments that are to come; gateways may have all of them there.
 
     Args:
         start: The block as it begins.

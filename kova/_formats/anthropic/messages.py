@@ -5,9 +5,9 @@ A fragment is made once and kept on its message, so that a tool loop over a long
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from ...messages import ContentBlock, ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
+from ...messages import ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
 from ..fragments import fragment_of, keep_fragment
 from ..tool_names import ToolNames
 from .blocks import RESULT, encode_assistant_block, encode_user_block, is_blank, is_trailing_thinking
@@ -20,7 +20,10 @@ KEY = "anthropic"
 # ids were found without tool_result blocks immediately after" where a text stands before them.
 BESIDE_RESULTS = "anthropic beside results"
 
-_OPENINGS = {False: b'{"role":"user","content":[', True: b'{"role":"assistant","content":['}
+USERS = b'{"role":"user","content":['
+MODELS = b'{"role":"assistant","content":['
+
+_OPENINGS = {Role.USER: USERS, Role.TOOL: USERS, Role.ASSISTANT: MODELS}
 
 
 def system_prompt(messages: Iterable[ConversationMessage]) -> str | list[dict[str, str]] | None:
@@ -40,63 +43,35 @@ def system_prompt(messages: Iterable[ConversationMessage]) -> str | list[dict[st
 def encode_history(messages: Iterable[ConversationMessage], names: ToolNames) -> list[bytes]:
     """The messages as JSON, without system prompts, and without those in which nothing is left to send."""
     encoded: list[bytes] = []
-    turn = _Turn(is_models=False)
+    turn: list[bytes] = []  # the fragments of the message that is put together
+    results = 0  # how many of them are results
+    said: list[ConversationMessage] = []  # what they are of, where it is the model's
+    opening, system = USERS, Role.SYSTEM
     for message in messages:
-        if message.role is Role.SYSTEM:
+        if message.role is system:
             continue
         fragment = fragment_of(message, KEY)
         if fragment is None:
             fragment = _encode(message, names)
-        is_models = message.role is Role.ASSISTANT
-        if fragment and is_models is not turn.is_models:
-            encoded += turn.encoded()
-            turn = _Turn(is_models=is_models)
-        turn.add(message, fragment)
-    turn.finish(names)
-    return encoded + turn.encoded()
-
-
-class _Turn:
-    """Neighbouring messages of one role, which are one message on the wire.
-
-    Args:
-        is_models: Whether they are the model's.
-    """
-
-    def __init__(self, *, is_models: bool) -> None:
-        self.is_models = is_models
-        self._results: list[bytes] = []
-        self._others: list[bytes] = []
-        self._messages: list[ConversationMessage] = []  # the model's; as many as there are others
-
-    def add(self, message: ConversationMessage, fragment: bytes) -> None:
         if not fragment:
-            return
-        if self.is_models:
-            self._messages.append(message)
+            continue
+        if _OPENINGS[message.role] is not opening:
+            if turn:
+                encoded.append(b"".join((opening, b",".join(turn), b"]}")))
+            opening, turn, results, said = _OPENINGS[message.role], [], 0, []
+        if opening is MODELS:
+            said.append(message)
         elif fragment.startswith(RESULT):
-            self._results.append(fragment)
-            fragment = fragment_of(message, BESIDE_RESULTS) or b""
+            turn.insert(results, fragment)
+            results += 1
+            fragment = fragment_of(message, BESIDE_RESULTS)
         if fragment:
-            self._others.append(fragment)
-
-    def finish(self, names: ToolNames) -> None:
-        """Make this the last turn of a request.
-
-        The model goes on from a last message of its own: 400 "final assistant content cannot end with trailing
-        whitespace", and 400 "The final block in an assistant message cannot be `thinking`".
-        """
-        while self._messages:
-            blocks = _without_loose_end(self._messages.pop().content)
-            self._others.pop()
-            if fragment := _joined(encode_assistant_block(block, names) for block in blocks):
-                self._others.append(fragment)
-                return
-
-    def encoded(self) -> list[bytes]:
-        """The turn as a message; none where there is nothing in it."""
-        fragments = self._results + self._others
-        return [_OPENINGS[self.is_models] + b",".join(fragments) + b"]}"] if fragments else []
+            turn.append(fragment)
+    if said:
+        turn = _without_loose_end(said, turn, names)
+    if turn:
+        encoded.append(b"".join((opening, b",".join(turn), b"]}")))
+    return encoded
 
 
 def _encode(message: ConversationMessage, names: ToolNames) -> bytes:
@@ -123,10 +98,23 @@ def _joined(encoded: Iterable[bytes | None]) -> bytes:
     return b",".join([block for block in encoded if block])
 
 
-def _without_loose_end(content: Sequence[ContentBlock]) -> list[ContentBlock]:
-    blocks = list(content)
-    while blocks and (is_blank(blocks[-1]) or is_trailing_thinking(blocks[-1])):
-        blocks.pop()
-    if blocks and isinstance(last := blocks[-1], TextBlock):
-        blocks[-1] = TextBlock(last.text.rstrip())
-    return blocks
+def _without_loose_end(said: list[ConversationMessage], turn: list[bytes], names: ToolNames) -> list[bytes]:
+    """The fragments of a last message that is the model's, which it goes on from.
+
+    400 "final assistant content cannot end with trailing whitespace", and 400 "The final block in an assistant message
+    cannot be `thinking`".
+
+    Args:
+        said: What the message is made of.
+        turn: The fragment of each of these.
+        names: The names of tools.
+    """
+    for kept in reversed(range(len(said))):
+        blocks = list(said[kept].content)
+        while blocks and (is_blank(blocks[-1]) or is_trailing_thinking(blocks[-1])):
+            blocks.pop()
+        if blocks and isinstance(last := blocks[-1], TextBlock):
+            blocks[-1] = TextBlock(last.text.rstrip())
+        if fragment := _joined(encode_assistant_block(block, names) for block in blocks):
+            return [*turn[:kept], fragment]
+    return []

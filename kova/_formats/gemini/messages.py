@@ -49,24 +49,27 @@ def encode_history(messages: Iterable[ConversationMessage], names: ToolNames, *,
         names: The names of tools on the wire.
         wants_signatures: Whether the model refuses calls without a signature.
     """
+    key = SIGNED_KEY if wants_signatures else KEY
     calls: dict[str, ToolUseBlock] = {}
     contents = _Contents()
+    assistant, system, tool = Role.ASSISTANT, Role.SYSTEM, Role.TOOL
     for message in messages:
-        if message.role is Role.ASSISTANT:
-            contents.release()
-            contents.add(_MODEL, _models(message, names, wants_signatures=wants_signatures))
+        role = message.role
+        if role is assistant:
+            fragment = fragment_of(message, key)
+            contents.add(_MODEL, _encode_models(message, names, key) if fragment is None else fragment)
             for block in message.content:
                 if type(block) is ToolUseBlock:
                     calls[block.id] = block
-        elif message.role is not Role.SYSTEM:
-            results, others = _users(message, calls, names)
-            contents.add(_RESULTS, results)
-            if message.role is Role.TOOL:
+        elif role is not system:
+            others = fragment_of(message, KEY)
+            if others is None:
+                results, others = _encode_users(message, calls, names)
+                contents.add(_RESULTS, results)
+            if role is tool:
                 contents.hold(others)
             else:
-                contents.release()
                 contents.add(_USER, others)
-    contents.release()
     return contents.encoded()
 
 
@@ -81,6 +84,8 @@ class _Contents:
 
     def add(self, kind: str, fragment: bytes) -> None:
         """Add parts to the last content, if it is of this kind, or else to a new one."""
+        if self._held and kind is not _RESULTS:
+            self._release()
         if not fragment:
             return
         if kind is not self._kind:
@@ -93,77 +98,78 @@ class _Contents:
         if fragment:
             self._held.append(fragment)
 
-    def release(self) -> None:
-        """The results of the round are over."""
-        for fragment in self._held:
-            self.add(_USER, fragment)
-        self._held.clear()
-
     def encoded(self) -> list[bytes]:
+        """All contents, each as an object."""
+        self._release()
         self._end()
         return self._encoded
+
+    def _release(self) -> None:
+        held, self._held = self._held, []
+        for fragment in held:
+            self.add(_USER, fragment)
 
     def _end(self) -> None:
         if self._fragments:
             if not self._encoded and self._kind is _MODEL:
                 self._encoded.append(_BEGINNING)
-            self._encoded.append(_OPENINGS[self._kind] + b",".join(self._fragments) + b"]}")
+            self._encoded.append(b"".join((_OPENINGS[self._kind], b",".join(self._fragments), b"]}")))
             self._fragments = []
 
 
-def _models(message: ConversationMessage, names: ToolNames, *, wants_signatures: bool) -> bytes:
-    key = SIGNED_KEY if wants_signatures else KEY
-    fragment = fragment_of(message, key)
-    if fragment is not None:
-        return fragment
+def _encode_models(message: ConversationMessage, names: ToolNames, key: str) -> bytes:
     fragment = _plain(message)
     if fragment is None:
-        fragment = _joined(model_parts(message.content, names, wants_signatures=wants_signatures))
+        fragment = _joined(model_parts(message.content, names, wants_signatures=key is SIGNED_KEY))
     # A rewritten name depends on the other tools of the request; everything else on the message alone.
     if all(names.is_acceptable(block.name) for block in message.content if type(block) is ToolUseBlock):
         keep_fragment(message, key, fragment)
     return fragment
 
 
-def _users(message: ConversationMessage, calls: Mapping[str, ToolUseBlock], names: ToolNames) -> tuple[bytes, bytes]:
-    """The results in a message, and what it has besides them."""
+def _encode_users(
+    message: ConversationMessage, calls: Mapping[str, ToolUseBlock], names: ToolNames
+) -> tuple[bytes, bytes]:
+    """The results in a message, and what it has besides them. Only results depend on other messages: on their calls."""
     results = [block for block in message.content if type(block) is ToolResultBlock]
-    if not results:
-        return b"", _others(message, KEY, [])
-    called = [_called(block, calls, names) for block in results]
-    key = f"{KEY} {called}"
+    called = [_called(block, calls) for block in results]
+    key = f"{KEY} {called}" if called else KEY
     fragment = fragment_of(message, key)
-    if fragment is None:
-        parts = [result_part(block, name, id) for block, (name, id) in zip(results, called, strict=True)]
-        fragment = _joined(parts)
+    if fragment is not None:
+        return fragment, fragment_of(message, key + BESIDE_RESULTS) or b""
+    parts = [result_part(block, names.wire(name), id) for block, (name, id) in zip(results, called, strict=True)]
+    fragment, others = _joined(parts), _encode_others(message, results, called)
+    if not called:
+        keep_fragment(message, KEY, others)
+    elif all(names.is_acceptable(name) for name, _ in called):
         keep_fragment(message, key, fragment)
-    return fragment, _others(message, key + BESIDE_RESULTS, _result_images(results, called))
+        if others:
+            keep_fragment(message, key + BESIDE_RESULTS, others)
+    return fragment, others
 
 
-def _called(result: ToolResultBlock, calls: Mapping[str, ToolUseBlock], names: ToolNames) -> tuple[str, str | None]:
-    """Name and id on the wire of the call that a result answers. One that answers none has only its id to go by."""
+Called = tuple[str, str | None]
+
+
+def _called(result: ToolResultBlock, calls: Mapping[str, ToolUseBlock]) -> Called:
+    """The name of the tool that a result is of, and the call's id on the wire.
+
+    A result without a call has only its own id to go by.
+    """
     call = calls.get(result.tool_use_id)
-    return (names.wire(result.tool_use_id), None) if call is None else (names.wire(call.name), call_id(call))
+    return (result.tool_use_id, None) if call is None else (call.name, call_id(call))
 
 
-def _result_images(results: list[ToolResultBlock], called: list[tuple[str, str | None]]) -> list[Part]:
+def _encode_others(message: ConversationMessage, results: list[ToolResultBlock], called: list[Called]) -> bytes:
+    fragment = _plain(message)
+    if fragment is not None:
+        return fragment
     parts: list[Part] = []
     for block, (name, _) in zip(results, called, strict=True):
-        images = [] if isinstance(block.content, str) else [b for b in block.content if isinstance(b, ImageBlock)]
+        images = () if isinstance(block.content, str) else [b for b in block.content if isinstance(b, ImageBlock)]
         if images:
             parts += [{"text": f"Images in the result of {name}:"}, *user_parts(images)]
-    return parts
-
-
-def _others(message: ConversationMessage, key: str, before: list[Part]) -> bytes:
-    """What a message has besides results."""
-    fragment = fragment_of(message, key)
-    if fragment is None:
-        fragment = _plain(message)
-        if fragment is None:
-            fragment = _joined([*before, *user_parts(message.content)])
-        keep_fragment(message, key, fragment)
-    return fragment
+    return _joined([*parts, *user_parts(message.content)])
 
 
 def _plain(message: ConversationMessage) -> bytes | None:
