@@ -212,6 +212,8 @@ def as_history(messages: str | ConversationMessage | Sequence[ConversationMessag
         ValueError: There is nothing to answer.
     """
     if isinstance(messages, str):
+        if not messages.strip():
+            raise ValueError("messages is blank: there is nothing to answer")
         return [ConversationMessage(Role.USER, messages)]
     if isinstance(messages, ConversationMessage):
         return [messages]

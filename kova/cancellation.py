@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import NoReturn
 
 from ._log import logger
 from ._loops import loop_scheduler
+from ._mailbox import Empty, Mailbox
 from .errors import TurnCancelledError
 
 __all__ = ["CancellationToken"]
@@ -125,10 +125,10 @@ class CancellationToken:
         Returns:
             Whether the token is cancelled.
         """
-        woken: SimpleQueue[None] = SimpleQueue()
+        woken: Mailbox[None] = Mailbox()
         remove = self.add_callback(partial(woken.put, None))
         try:
-            woken.get(timeout=None if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX))
+            woken.get(timeout)
         except Empty:
             return self.is_cancelled
         finally:

@@ -85,7 +85,7 @@ class RunContext:
 
     Attributes:
         state: What was given to the agent's `run` as `state`.
-        session: What was given as `session`.
+        session: What was given as `session`; in a conversation, its id.
     """
 
     state: Any = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from .._runtime import aio as rt
 from .._schema import ArgumentError, SchemaError
@@ -13,7 +13,7 @@ from ..cancellation import CancellationToken
 from ..config import InferenceConfig, ResponseFormat, RetryConfig
 from ..errors import BuildError, ProviderError
 from ..messages import ConversationMessage, ToolUseBlock
-from ..responses import AgentResponse
+from ..responses import AgentResponse, StopReason
 from ..streaming import StreamingHandler
 from ..tool_policy import LifecycleHook, ToolPolicy
 from ..tool_registry import ToolRegistry, merge_tools
@@ -176,6 +176,7 @@ class AsyncAgent(AsyncChat):
         options = TurnOptions(cancel, timeout, state, session)
         return await self._driver.run(self._new_turn(messages, config), self._prompt_frame(options), options)
 
+    @overload
     async def run_structured(
         self,
         messages: Messages,
@@ -187,7 +188,34 @@ class AsyncAgent(AsyncChat):
         timeout: float | None = None,
         state: object = None,
         session: str | None = None,
-    ) -> tuple[T, AgentResponse]:
+    ) -> tuple[T, AgentResponse]: ...
+
+    @overload
+    async def run_structured(
+        self,
+        messages: Messages,
+        output_type: Mapping[str, Any],
+        *,
+        max_corrections: int = 1,
+        config: InferenceConfig | None = None,
+        cancel: CancellationToken | None = None,
+        timeout: float | None = None,
+        state: object = None,
+        session: str | None = None,
+    ) -> tuple[dict[str, Any], AgentResponse]: ...
+
+    async def run_structured(
+        self,
+        messages: Messages,
+        output_type: Any,
+        *,
+        max_corrections: int = 1,
+        config: InferenceConfig | None = None,
+        cancel: CancellationToken | None = None,
+        timeout: float | None = None,
+        state: object = None,
+        session: str | None = None,
+    ) -> tuple[Any, AgentResponse]:
         """Run one turn whose answer is an object of a type.
 
         The other arguments and errors are those of `run`.
@@ -210,11 +238,13 @@ class AsyncAgent(AsyncChat):
         _check_corrections(max_corrections)
         wanted = ResponseFormat(output.schema, output.name)
         turn = self._new_turn(messages, (config or InferenceConfig()).replace(response_format=wanted))
-        values: list[T] = []
+        values: list[Any] = []
         left = max_corrections
 
         def check(answer: AgentResponse) -> bool:
             nonlocal left
+            if answer.stop_reason in (StopReason.REFUSAL, StopReason.CONTENT_FILTER):
+                raise ProviderError(f"the model gave no answer: {answer.stop_reason}", model=answer.model)
             try:
                 values.append(output.read(answer.text))
             except ArgumentError as error:
@@ -325,7 +355,8 @@ def _check_corrections(number: object) -> None:
 def _checked_provider(provider: Any) -> AsyncLLMProvider:
     for method in ("chat_completion", "chat_completion_stream"):
         if not callable(getattr(provider, method, None)):
-            raise BuildError(f"provider must be a provider or a model string, not {type(provider).__name__}")
+            kind = type(provider).__name__
+            raise BuildError(f"provider must be a provider or a model string; {kind} has no method {method}")
     rt.check_native(provider.chat_completion, f"provider {type(provider).__name__}")
     checked: AsyncLLMProvider = provider
     return checked

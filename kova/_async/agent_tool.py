@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BuildError
+from ..errors import BuildError, KovaError
 from ..tools import Tool, ToolContext, ToolError
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ class AsyncAgentTool(Tool):
         message = arguments.get("message")
         if not isinstance(message, str) or not message.strip():
             raise ToolError("message: expected a text")
-        response = await self._agent.run(message, cancel=context.cancel, state=context.state)
+        try:
+            response = await self._agent.run(message, cancel=context.cancel, state=context.state)
+        except KovaError as error:
+            if error.partial is not None:
+                context.spend(error.partial.usage)
+            raise
         context.spend(response.usage)
         return response.text

@@ -19,9 +19,8 @@ __all__ = ["AsyncAgentBuilder"]
 
 
 class AsyncAgentBuilder:
-    """Collects the arguments of an `AsyncAgent`; each call returns the builder.
-
-    agent = await AsyncAgentBuilder().provider("openai:gpt-5").tool(search).max_iterations(5).build()
+    """Collects the arguments of an `AsyncAgent`; each call returns the builder, and `build` makes the agent:
+    `AsyncAgentBuilder().provider("openai:gpt-5").tool(search).max_iterations(5).build()`.
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ redirect is never followed, and each layer would be paid for at every piece of a
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from .. import _httpx
@@ -141,13 +141,20 @@ class AsyncHTTPClient:
                 decoder = decoder_for(response_headers.get("content-encoding"))
             except StaleConnection as error:
                 pool.discard(connection)
+                if pool.is_closed:
+                    raise _closed() from error
                 if connection.exchanges == 1:  # a new one: not stale, but refused
                     raise ConnectionError(error.message) from error
-            except BaseException:
+            except BaseException as error:
                 pool.discard(connection)
+                if pool.is_closed and isinstance(error, ConnectionError):
+                    raise _closed() from error
                 raise
             else:
                 return AsyncPooledResponse(pool, connection, status, response_headers, decoder)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a provider cannot be pickled: make one in each process")
 
     async def close(self) -> None:
         """Close all connections, those of other event loops included."""
@@ -180,12 +187,20 @@ class AsyncPooledResponse:
         connection = self._connection
         if connection is None:
             return b""
-        while piece := await connection.receive_body():
+        while piece := await self._receive(connection):
             if self._decoder is None:
                 return piece
             if decoded := self._decoder.feed(piece):
                 return decoded
         return b""
+
+    async def _receive(self, connection: AsyncConnection) -> bytes:
+        try:
+            return await connection.receive_body()
+        except ConnectionError as error:
+            if self._pool.is_closed:
+                raise _closed() from error
+            raise
 
     async def close(self, *, drain: bool = False) -> None:
         """End the exchange; `drain` gives the end of the body a moment to arrive, so that the connection is kept."""
@@ -201,6 +216,13 @@ class AsyncPooledResponse:
             pass  # the answer was complete; only the connection cannot be used again
         finally:
             self._pool.give_back(connection)
+
+
+def _closed() -> ConnectionError:
+    """The error of an exchange that ended because its provider was closed, which no retry mends."""
+    error = ConnectionError("the provider was closed")
+    error.is_retryable = False
+    return error
 
 
 @functools.lru_cache(maxsize=64)

@@ -33,6 +33,7 @@ class AsyncConnectionPool:
         self._connect_timeout = connect_timeout
         self._ssl_context = ssl_context
         self._proxy_for = environment_proxies()
+        self.is_closed = False
         self._idle: dict[Origin, list[AsyncConnection]] = {}
         self._lent: set[AsyncConnection] = set()
 
@@ -69,6 +70,7 @@ class AsyncConnectionPool:
 
     def close(self) -> None:
         """Close idle connections, and end the exchanges that are under way, whatever thread or loop they are in."""
+        self.is_closed = True
         lent, self._lent = self._lent, set()
         for connection in lent:
             connection.wake()

@@ -89,7 +89,7 @@ class Connections:
                     raise MemoryStoreError(f"{self._path}: {getattr(error, 'strerror', None) or error}") from error
                 if time.monotonic() > end:
                     raise MemoryStoreError(f"{self._path} was locked by others for {BUSY_SECONDS:g} s") from error
-            _pause(next(pauses), stop)
+            stop.wait(next(pauses))
 
     @contextmanager
     def _borrowed(self) -> Iterator[sqlite3.Connection]:
@@ -128,15 +128,6 @@ def _pauses() -> Iterator[float]:
     while True:
         yield random.uniform(0, longest)
         longest = min(2 * longest, LONGEST_PAUSE)
-
-
-def _pause(seconds: float, stop: CancellationToken) -> None:
-    # Not stop.wait: the SimpleQueue under it may wait for ever, up to Python 3.12, when the time is very short.
-    woken = threading.Lock()
-    woken.acquire()
-    forget = stop.add_callback(woken.release)
-    woken.acquire(timeout=seconds)
-    forget()
 
 
 def _is_locked(error: Exception) -> bool:

@@ -80,7 +80,7 @@ class Limit(ABC):
     def _inner(self, outer: Scope) -> Scope:
         """The scope of the block."""
 
-    def _leave(self) -> None:
+    def _leave(self) -> None:  # noqa: B027 - most limits have nothing to undo
         """Undo what `_inner` did."""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class CancelOn(Limit):
         self._token.raise_if_cancelled()
         super().__enter__()
 
-    def _leave(self) -> None:
+    def _leave(self) -> None:  # noqa: B027 - most limits have nothing to undo
         self._forget()
 
     def _inner(self, outer: Scope) -> Scope:

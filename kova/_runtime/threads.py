@@ -10,10 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
-from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from .._mailbox import Empty, Mailbox
 from ..cancellation import CancellationToken
 from ..errors import BuildError
 from . import workers
@@ -91,7 +91,7 @@ class _Wake:
 _WAKE = _Wake()
 
 
-def _get(queue: SimpleQueue[Any]) -> Any:
+def _get(queue: Mailbox[Any]) -> Any:
     """The next item of a queue, waited for within the current scope. All waits but those for sockets are this one."""
     scope = current.get()
     while True:
@@ -111,14 +111,14 @@ def _get(queue: SimpleQueue[Any]) -> Any:
 def sleep(seconds: float) -> None:
     """Wait for the given number of seconds."""
     with MoveOnAfter(seconds, shielded=False):
-        _get(SimpleQueue())
+        _get(Mailbox())
 
 
 class Channel(Generic[T]):
     """An unbounded queue between tasks: `put` never waits, `get` does."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[T] = SimpleQueue()
+        self._queue: Mailbox[T] = Mailbox()
 
     def put(self, item: T) -> None:
         self._queue.put(item)
@@ -136,7 +136,7 @@ class Semaphore:
 
     def __init__(self, count: int) -> None:
         self._free = deque([None] * count)
-        self._waiting: deque[SimpleQueue[None]] = deque()
+        self._waiting: deque[Mailbox[None]] = deque()
 
     def __enter__(self) -> None:
         self.acquire()
@@ -149,7 +149,7 @@ class Semaphore:
             return self._free.pop()
         except IndexError:
             pass
-        turn: SimpleQueue[None] = SimpleQueue()
+        turn: Mailbox[None] = Mailbox()
         self._waiting.append(turn)
         self._serve()
         try:
@@ -190,7 +190,7 @@ class TaskGroup:
     def __enter__(self) -> TaskGroup:
         outer = current.get().token
         self._token = CancellationToken() if outer is None else outer.child()
-        self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._ended: Mailbox[BaseException | None] = Mailbox()
         self._running = 0
         self._errors: list[BaseException] = []
         return self
@@ -297,7 +297,7 @@ def call(function: Callable[..., Any], /, *args: Any, stop: CancellationToken | 
 
 
 def _in_worker(function: Callable[..., T], args: tuple[Any, ...], stop: CancellationToken | None) -> T:
-    outcome: SimpleQueue[Callable[[], T]] = SimpleQueue()
+    outcome: Mailbox[Callable[[], T]] = Mailbox()
     context = contextvars.copy_context()
     scope = current.get()
 

@@ -11,13 +11,14 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+
+from .._mailbox import Empty, Mailbox
 
 IDLE_SECONDS = 1.0
 
 Work = Callable[[], object]
 
-_idle: deque[SimpleQueue[Work]] = deque()  # the inboxes of waiting threads; its operations are atomic
+_idle: deque[Mailbox[Work]] = deque()  # the inboxes of waiting threads; its operations are atomic
 _numbers = itertools.count(1)
 
 
@@ -26,7 +27,7 @@ def start(work: Work) -> None:
     try:
         _idle.pop().put(work)
     except IndexError:
-        inbox: SimpleQueue[Work] = SimpleQueue()
+        inbox: Mailbox[Work] = Mailbox()
         inbox.put(work)
         name = f"kova-worker-{next(_numbers)}"
         try:
@@ -35,14 +36,14 @@ def start(work: Work) -> None:
             work()
 
 
-def _serve(inbox: SimpleQueue[Work]) -> None:
+def _serve(inbox: Mailbox[Work]) -> None:
     while (work := _next(inbox)) is not None:
         work()
         del work  # what it refers to must not live on while this thread waits
         _idle.append(inbox)
 
 
-def _next(inbox: SimpleQueue[Work]) -> Work | None:
+def _next(inbox: Mailbox[Work]) -> Work | None:
     try:
         return inbox.get(timeout=IDLE_SECONDS)
     except Empty:

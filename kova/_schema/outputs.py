@@ -40,10 +40,10 @@ class OutputSchema:
         else:
             writer = SchemaWriter({})
             self.name = getattr(output_type, "__name__", "response")
-            self.schema = writer.with_definitions(writer.schema(output_type))
+            self.schema = _in_place(writer.with_definitions(writer.schema(output_type)))
             self._hook = Structurer(writer.fields).hook(output_type)
-        if self.schema.get("type", "object") != "object":
-            raise SchemaError(f"an answer must be an object, not of the type {self.schema['type']!r}")
+        if self.schema.get("type") != "object":
+            raise SchemaError(f"an answer must be an object, not of the type {self.schema.get('type')!r}")
 
     def read(self, text: str) -> Any:
         """The answer in a text: its JSON, which models also put between ``` marks.
@@ -71,3 +71,12 @@ class OutputSchema:
         if missing:
             raise ArgumentError([f"{name}: missing" for name in missing])
         return value
+
+
+def _in_place(schema: JSONSchema) -> JSONSchema:
+    """The schema with a reference at its root written out: providers want an object there."""
+    reference = schema.get("$ref")
+    if reference is None:
+        return schema
+    definition: JSONSchema = schema["$defs"][reference.rpartition("/")[2]]
+    return {**definition, "$defs": schema["$defs"]}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BuildError
+from ..errors import BuildError, KovaError
 from ..tools import Tool, ToolContext, ToolError
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ class AgentTool(Tool):
         message = arguments.get("message")
         if not isinstance(message, str) or not message.strip():
             raise ToolError("message: expected a text")
-        response = self._agent.run(message, cancel=context.cancel, state=context.state)
+        try:
+            response = self._agent.run(message, cancel=context.cancel, state=context.state)
+        except KovaError as error:
+            if error.partial is not None:
+                context.spend(error.partial.usage)
+            raise
         context.spend(response.usage)
         return response.text

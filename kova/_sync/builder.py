@@ -22,9 +22,8 @@ __all__ = ["AgentBuilder"]
 
 
 class AgentBuilder:
-    """Collects the arguments of an `Agent`; each call returns the builder.
-
-    agent = await AgentBuilder().provider("openai:gpt-5").tool(search).max_iterations(5).build()
+    """Collects the arguments of an `Agent`; each call returns the builder, and `build` makes the agent:
+    `AgentBuilder().provider("openai:gpt-5").tool(search).max_iterations(5).build()`.
     """
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ from .._turn import Turn
 from ..cancellation import CancellationToken
 from ..config import InferenceConfig
 from ..errors import BuildError
+from ..history import check_history
 from ..messages import ConversationMessage, Role
 from ..responses import AgentResponse, TextDelta, ThinkingDelta
 from ..streaming import StreamingHandler
@@ -137,7 +138,7 @@ class Chat(ABC):
         Raises:
             BuildError: Neither the call nor the agent has a handler.
         """
-        told = handler or self._streaming_handler
+        told = self._streaming_handler if handler is None else handler
         if told is None:
             raise BuildError("handler is missing: give one to chat_stream, or streaming_handler to the agent")
         check_streaming_handler(told, "handler")
@@ -190,7 +191,11 @@ def _users_message(text: object) -> ConversationMessage:
     if isinstance(text, ConversationMessage):
         if text.role is not Role.USER:
             raise ValueError(f"text must be a message of the user's, not of role {text.role}")
+        if check_history([text]):
+            raise ValueError(f"text cannot be stored: {check_history([text])[0]}")
         return text
     if not isinstance(text, str):
         raise TypeError(f"text must be a str or a message, not {type(text).__name__}")
+    if not text.strip():
+        raise ValueError("text is blank: there is nothing to answer")
     return ConversationMessage(Role.USER, text)

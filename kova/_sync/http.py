@@ -10,7 +10,7 @@ redirect is never followed, and each layer would be paid for at every piece of a
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from .. import _httpx
@@ -144,13 +144,20 @@ class HTTPClient:
                 decoder = decoder_for(response_headers.get("content-encoding"))
             except StaleConnection as error:
                 pool.discard(connection)
+                if pool.is_closed:
+                    raise _closed() from error
                 if connection.exchanges == 1:  # a new one: not stale, but refused
                     raise ConnectionError(error.message) from error
-            except BaseException:
+            except BaseException as error:
                 pool.discard(connection)
+                if pool.is_closed and isinstance(error, ConnectionError):
+                    raise _closed() from error
                 raise
             else:
                 return PooledResponse(pool, connection, status, response_headers, decoder)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a provider cannot be pickled: make one in each process")
 
     def close(self) -> None:
         """Close all connections, those of other event loops included."""
@@ -183,12 +190,20 @@ class PooledResponse:
         connection = self._connection
         if connection is None:
             return b""
-        while piece := connection.receive_body():
+        while piece := self._receive(connection):
             if self._decoder is None:
                 return piece
             if decoded := self._decoder.feed(piece):
                 return decoded
         return b""
+
+    def _receive(self, connection: Connection) -> bytes:
+        try:
+            return connection.receive_body()
+        except ConnectionError as error:
+            if self._pool.is_closed:
+                raise _closed() from error
+            raise
 
     def close(self, *, drain: bool = False) -> None:
         """End the exchange; `drain` gives the end of the body a moment to arrive, so that the connection is kept."""
@@ -204,6 +219,13 @@ class PooledResponse:
             pass  # the answer was complete; only the connection cannot be used again
         finally:
             self._pool.give_back(connection)
+
+
+def _closed() -> ConnectionError:
+    """The error of an exchange that ended because its provider was closed, which no retry mends."""
+    error = ConnectionError("the provider was closed")
+    error.is_retryable = False
+    return error
 
 
 @functools.lru_cache(maxsize=64)

@@ -36,6 +36,7 @@ class ConnectionPool:
         self._connect_timeout = connect_timeout
         self._ssl_context = ssl_context
         self._proxy_for = environment_proxies()
+        self.is_closed = False
         self._idle: dict[Origin, list[Connection]] = {}
         self._lent: set[Connection] = set()
 
@@ -72,6 +73,7 @@ class ConnectionPool:
 
     def close(self) -> None:
         """Close idle connections, and end the exchanges that are under way, whatever thread or loop they are in."""
+        self.is_closed = True
         lent, self._lent = self._lent, set()
         for connection in lent:
             connection.wake()

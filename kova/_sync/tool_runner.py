@@ -17,7 +17,7 @@ from .._runtime.scope import Deadline
 from .._schema import ArgumentError
 from ..approvals import ApprovalDecision, SessionApprovals
 from ..cancellation import CancellationToken
-from ..errors import KovaError, ToolExecutionError, ToolNotFoundError
+from ..errors import KovaError, TimeoutError, ToolExecutionError, ToolNotFoundError, TurnCancelledError
 from ..messages import ToolUseBlock
 from ..responses import UsageStats
 from ..tool_policy import ToolPolicy, shortened
@@ -71,28 +71,36 @@ class ToolRunner:
             return self._not_found(call.name)
         if call.invalid_arguments is not None:
             return _in_band(f"the arguments of {call.name} are not a JSON object: {call.invalid_arguments}")
-        try:
-            return shortened(self._run_tool(tool, call, token), self._policy.max_result_chars)
-        except (ToolError, ArgumentError) as error:
-            return _in_band(str(error) or type(error).__name__)
-        except KovaError:
-            raise
-        except Exception as error:
-            if (tool.errors or self._policy.errors) == "report":
-                return _in_band(describe_exception(error))
-            raise ToolExecutionError(call.name, describe_exception(error)) from error
-
-    def _run_tool(self, tool: Tool, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
         own = token if tool.timeout is None else token.child()  # a tool whose time is over is told to stop
-        context = self._context(call, own, tool.timeout)
-        function = _bound(tool, call, context)
+        context = self._context(call, own, None)
+        try:
+            _bound(tool, call, context)
+        except ArgumentError as error:
+            return self._cut(_in_band(str(error)))
         denial = self._denial(call, context)
         if denial is not None:
             return denial
+        context = self._context(call, own, tool.timeout)  # whose time begins now, after the answer of a person
         self._tell("on_tool_start", call, context)
-        result = _execute(function, tool, call, own)
+        result = self._cut(self._result(tool, call, context))
         self._tell("on_tool_end", call, result, context)
         return result
+
+    def _result(self, tool: Tool, call: ToolUseBlock, context: ToolContext) -> ToolResult:
+        """What the tool gives, and what it raises where that goes back to the model."""
+        try:
+            return _execute(_bound(tool, call, context), tool, call, context.cancel)
+        except (ToolError, ArgumentError) as error:
+            return _in_band(str(error) or type(error).__name__)
+        except Exception as error:
+            if (tool.errors or self._policy.errors) == "report" and not _ends_the_turn(error, context):
+                return _in_band(describe_exception(error))
+            if isinstance(error, KovaError):
+                raise
+            raise ToolExecutionError(call.name, describe_exception(error)) from error
+
+    def _cut(self, result: ToolResult) -> ToolResult:
+        return shortened(result, self._policy.max_result_chars)
 
     def _context(self, call: ToolUseBlock, token: CancellationToken, timeout: float | None) -> ToolContext:
         seconds = min(rt.remaining(), math.inf if timeout is None else timeout)
@@ -112,13 +120,25 @@ class ToolRunner:
         with self._asking.setdefault(call.name, rt.Semaphore(1)):  # the answer may hold for those that wait
             decision = self._approvals.get(self._session or "", call.name)
             if decision is None:
-                decision = rt.call(self._policy.approval_handler, call, context, stop=context.cancel)
-                if not isinstance(decision, ApprovalDecision):
-                    raise TypeError(f"the approval handler gave no ApprovalDecision, but {decision!r}")
+                decision = self._ask(self._policy.approval_handler, call, context)
                 self._approvals.note(self._session or "", call.name, decision)
         if decision.is_approved:
             return None
         return _in_band(f"the call of {call.name} was denied" + (f": {decision.reason}" if decision.reason else ""))
+
+    def _ask(
+        self, handler: Callable[[ToolUseBlock, ToolContext], Any], call: ToolUseBlock, context: ToolContext
+    ) -> ApprovalDecision:
+        """The handler's decision. Without one the call may not run, and neither may the turn go on."""
+        try:
+            decision = rt.call(handler, call, context, stop=context.cancel)
+        except KovaError:
+            raise
+        except Exception as error:
+            raise ToolExecutionError(call.name, f"the approval handler raised {describe_exception(error)}") from error
+        if not isinstance(decision, ApprovalDecision):
+            raise ToolExecutionError(call.name, f"the approval handler gave no ApprovalDecision, but {decision!r}")
+        return decision
 
     def _tell(self, method: str, *args: object) -> None:
         """Call a method of the lifecycle hook; what it raises is nobody's error but its own."""
@@ -135,6 +155,14 @@ class ToolRunner:
             known = ", ".join(self._tools) or "none"
             return _in_band(f"there is no tool {name!r}; the tools are: {known}")
         raise ToolNotFoundError(name)
+
+
+def _ends_the_turn(error: Exception, context: ToolContext) -> bool:
+    """Whether an error says that the turn itself is over, which no tool may hide."""
+    if isinstance(error, TurnCancelledError):
+        return context.cancel.is_cancelled
+    remaining = context.remaining()
+    return isinstance(error, TimeoutError) and remaining is not None and remaining <= 0
 
 
 def _bound(tool: Tool, call: ToolUseBlock, context: ToolContext) -> Callable[[], Any]:

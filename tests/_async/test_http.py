@@ -283,8 +283,9 @@ async def test_closing_the_provider_ends_what_is_under_way(server: ModelServer) 
     model = provider(server)
 
     async def ask() -> None:
-        with pytest.raises(kova.ConnectionError):
-            await model.chat_completion(HI)
+        with pytest.raises(kova.ConnectionError, match="provider was closed") as caught:
+            await kova.AsyncAgent(model).run("Hi")
+        assert not caught.value.is_retryable
 
     async with rt.TaskGroup() as group:
         group.start_soon(ask)

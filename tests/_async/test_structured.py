@@ -101,6 +101,14 @@ async def test_a_schema_gives_a_dict(server: ModelServer) -> None:
     assert server.exchanges[0].json()["response_format"]["json_schema"]["name"] == "city"
 
 
+async def test_a_refusal_is_not_corrected(server: ModelServer) -> None:
+    server.play(play.message("I cannot.", (), "content_filter", play.USAGE))
+    async with provider(server) as model:
+        with pytest.raises(kova.ProviderError, match="the model gave no answer: content_filter"):
+            await kova.AsyncAgent(model).run_structured("tea, please", Order)
+    assert len(server.exchanges) == 1
+
+
 @pytest.mark.parametrize("output_type", [int, list[int], object(), {"type": "array"}])
 async def test_other_types_are_refused(server: ModelServer, output_type: Any) -> None:
     async with provider(server) as model:

@@ -121,7 +121,10 @@ def test_a_handler_that_fails_or_decides_nothing_ends_the_turn(server: ModelServ
         raise OSError("no terminal")
 
     with provider(server) as model:
-        for handler, message in ((fail, "OSError: no terminal"), (lambda call, context: True, "no ApprovalDecision")):
+        for handler, message in (
+            (fail, "approval handler raised OSError: no terminal"),
+            (lambda call, context: True, "no ApprovalDecision"),
+        ):
             server.forget()
             server.play(*one_call())
             with pytest.raises(kova.ToolExecutionError, match=message):
@@ -201,6 +204,22 @@ def test_a_long_result_is_cut_to_head_and_tail(server: ModelServer) -> None:
     with provider(server) as model:
         response = kova.Agent(model, tools=[read], max_tool_result_chars=11).run("go")
     assert results(response) == [("aaaaaa\n[… 989 of 1000 characters left out …]\nbbbbb", False)]
+
+
+def test_what_a_tool_says_of_its_failure_is_cut_too_and_the_hook_sees_it(server: ModelServer) -> None:
+    @kova.tool
+    def fail() -> str:
+        """Fail at length."""
+        raise kova.ToolError("a" * 100)
+
+    hook = Hook()
+    server.play(play.calls(("fail", {})), play.text("done"))
+    with provider(server) as model:
+        agent = kova.Agent(model, tools=[fail], max_tool_result_chars=10, lifecycle_hook=hook)
+        response = agent.run("go")
+    cut = "aaaaa\n[… 90 of 100 characters left out …]\naaaaa"
+    assert results(response) == [(cut, True)]
+    assert hook.seen == [("start", "call_0"), (cut, "call_0")]
 
 
 def test_wrong_handlers_are_refused(server: ModelServer) -> None:

@@ -286,8 +286,9 @@ def test_closing_the_provider_ends_what_is_under_way(server: ModelServer) -> Non
     model = provider(server)
 
     def ask() -> None:
-        with pytest.raises(kova.ConnectionError):
-            model.chat_completion(HI)
+        with pytest.raises(kova.ConnectionError, match="provider was closed") as caught:
+            kova.Agent(model).run("Hi")
+        assert not caught.value.is_retryable
 
     with rt.TaskGroup() as group:
         group.start_soon(ask)

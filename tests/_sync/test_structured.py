@@ -104,6 +104,14 @@ def test_a_schema_gives_a_dict(server: ModelServer) -> None:
     assert server.exchanges[0].json()["response_format"]["json_schema"]["name"] == "city"
 
 
+def test_a_refusal_is_not_corrected(server: ModelServer) -> None:
+    server.play(play.message("I cannot.", (), "content_filter", play.USAGE))
+    with provider(server) as model:
+        with pytest.raises(kova.ProviderError, match="the model gave no answer: content_filter"):
+            kova.Agent(model).run_structured("tea, please", Order)
+    assert len(server.exchanges) == 1
+
+
 @pytest.mark.parametrize("output_type", [int, list[int], object(), {"type": "array"}])
 def test_other_types_are_refused(server: ModelServer, output_type: Any) -> None:
     with provider(server) as model:

@@ -333,14 +333,14 @@ def test_a_tool_that_sleeps_does_not_hold_up_the_loop(server: ModelServer) -> No
             await asyncio.sleep(0.01)
 
     async def main() -> None:
-        server.play(play.calls(("sleep", {})), play.calls(("sleep", {}), ("sleep", {})), play.text("done"))
+        server.play(play.calls(("sleep", {}), ("sleep", {})), play.text("done"))
         heart = asyncio.create_task(beat())
         agent = kova.AsyncAgent(async_provider(server), tools=[sleep])
         assert (await agent.run("go")).text == "done"
         heart.cancel()
 
     asyncio.run(main())
-    assert beats[-1] - beats[0] >= 2
+    assert beats[-1] - beats[0] > 0.9
     assert max(after - before for before, after in itertools.pairwise(beats)) < LATE
 
 

@@ -132,16 +132,18 @@ def _encode_users(
 ) -> tuple[bytes, bytes]:
     """The results in a message, and what it has besides them. Only results depend on other messages: on their calls."""
     results = [block for block in message.content if type(block) is ToolResultBlock]
+    if not results:
+        others = _encode_others(message, [], [])
+        keep_fragment(message, KEY, others)
+        return b"", others
     called = [_called(block, calls) for block in results]
-    key = f"{KEY} {called}" if called else KEY
+    key = f"{KEY} {called}"
     fragment = fragment_of(message, key)
     if fragment is not None:
         return fragment, fragment_of(message, key + BESIDE_RESULTS) or b""
     parts = [result_part(block, names.wire(name), id) for block, (name, id) in zip(results, called, strict=True)]
     fragment, others = _joined(parts), _encode_others(message, results, called)
-    if not called:
-        keep_fragment(message, KEY, others)
-    elif all(names.is_acceptable(name) for name, _ in called):
+    if all(names.is_acceptable(name) for name, _ in called):
         keep_fragment(message, key, fragment)
         if others:
             keep_fragment(message, key + BESIDE_RESULTS, others)
