@@ -109,7 +109,7 @@ class CancelOn(Limit):
         self._token.raise_if_cancelled()
         super().__enter__()
 
-    def _leave(self) -> None:  # noqa: B027 - most limits have nothing to undo
+    def _leave(self) -> None:
         self._forget()
 
     def _inner(self, outer: Scope) -> Scope:

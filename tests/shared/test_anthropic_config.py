@@ -1,8 +1,12 @@
 """Settings of an Anthropic provider, and what is known of families of models."""
 
+import inspect
+
 import attrs
 import pytest
 
+from kova._async.anthropic import AsyncAnthropicProvider
+from kova._async.resolve import provider_from_string
 from kova._formats.anthropic.config import AnthropicProviderConfig, api_headers, environment_config
 from kova._formats.anthropic.models import NEWEST, family_of
 from kova._formats.anthropic.request import build_models_request
@@ -141,6 +145,24 @@ def test_a_missing_key_is_an_error_for_anthropic_only():
         with pytest.raises(BuildError, match=r"'anthropic:m' needs an API key: set ANTHROPIC_API_KEY"):
             environment_config("m", environ)
     assert environment_config("m", {"ANTHROPIC_BASE_URL": "http://localhost"}).api_key is None
+
+
+def test_a_model_string_is_resolved_from_the_environment(monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    provider = provider_from_string("anthropic:claude-opus-5")
+    assert isinstance(provider, AsyncAnthropicProvider)
+    assert provider.config == AnthropicProviderConfig("claude-opus-5", api_key=KEY)
+
+
+def test_the_constructor_takes_what_the_settings_have():
+    taken = inspect.signature(AsyncAnthropicProvider).parameters
+    settings = {field.name: field.default for field in attrs.fields(AnthropicProviderConfig)}
+    assert taken.keys() == {*settings, "http_client"}
+    assert {name: taken[name].default for name in settings if name != "model"} == {
+        name: default for name, default in settings.items() if name != "model"
+    }
 
 
 # ---- families of models
