@@ -50,27 +50,22 @@ class TurnLines:
         with self._lock:
             line = self._lines.setdefault(conversation_id, deque())
             line.append(place)
-            is_first = line[0] is place
-        if is_first:
-            place.called.cancel()
+            first = line[0]
+        first.called.cancel()
         return place
 
     def leave(self, place: Place) -> None:
-        """Leave the line, wherever in it, and call the next if it was the first place. May be called twice."""
-        following = self._removed(place)
-        if following is not None:
-            following.called.cancel()
-
-    def _removed(self, place: Place) -> Place | None:
+        """Leave the line, wherever in it, and so call the next if it was the first place. May be called twice."""
         with self._lock:
-            line = self._lines.get(place.conversation_id)
-            if line is None or place not in line:
-                return None
-            was_first = line[0] is place
+            line = self._lines.get(place.conversation_id, deque())
+            if place not in line:
+                return
             line.remove(place)
             if not line:
                 del self._lines[place.conversation_id]
-            return line[0] if line and was_first else None
+                return
+            first = line[0]
+        first.called.cancel()
 
 
 _lines: dict[int, tuple[ref[object], TurnLines]] = {}

@@ -10,9 +10,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from .._loops import loop_scheduler
 from .._mailbox import Empty, Mailbox
 from ..cancellation import CancellationToken
 from ..errors import BuildError
@@ -334,9 +336,9 @@ def _run_in_loop(function: Callable[..., Any], args: tuple[Any, ...], stop: Canc
     import asyncio  # needed by few, and dear to import
 
     async def main() -> Any:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        task = asyncio.current_task()
         assert task is not None
-        forget = stop.add_callback(lambda: loop.call_soon_threadsafe(task.cancel)) if stop is not None else None
+        forget = stop.add_callback(partial(loop_scheduler(), task.cancel)) if stop is not None else None
         try:
             return await function(*args)
         finally:

@@ -183,12 +183,13 @@ work(store, "before", 1)  # imports what is needed: a child that is forked durin
 threads = [threading.Thread(target=work_on) for _ in range(2)]
 for thread in threads:
     thread.start()
-children = []
+held, children = conversation_turn(in_memory, "held").__enter__(), []
 for number in range(8):
     child = os.fork()
     if not child:
         work(store, f"child {number}", 5)
         work(in_memory, "parent", 5)
+        work(in_memory, "held", 5)
         os._exit(0)
     children.append(child)
 codes = [os.waitpid(child, 0)[1] for child in children]
