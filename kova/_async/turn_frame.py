@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from .._runtime import aio as rt
 from .._turn import Turn
-from ..errors import BuildError
+from ..errors import BuildError, MemoryStoreError
 from ..messages import ConversationMessage
 from ..tools import RunContext
 from .memory import AsyncMemoryStore, conversation_turn
 
 __all__ = ["AsyncConversationFrame", "AsyncPromptFrame", "AsyncTurnFrame"]
 
-COMMIT_SECONDS = 30.0  # a turn that is being stored is not cancelled any more
+COMMIT_SECONDS = 90.0  # a turn that is being stored is not cancelled any more
 
 
 class AsyncTurnFrame(Protocol):
@@ -90,9 +90,17 @@ class AsyncConversationFrame:
         await self._prompt(turn)
 
     async def complete(self, turn: Turn) -> None:
-        """Write the user's message and all that the turn has produced, in one step."""
+        """Write the user's message and all that the turn has produced, in one step.
+
+        Raises:
+            MemoryStoreError: They could not be written, or not in time.
+        """
+        is_stored = False
         with rt.shield(COMMIT_SECONDS):
             await self._store.append(self._conversation_id, [self._message, *turn.new_messages], self._revision)
+            is_stored = True
+        if not is_stored:
+            raise MemoryStoreError(f"the turn could not be stored within {COMMIT_SECONDS:g} s")
 
     async def end(self) -> None:
         """Let the next turn of the conversation begin."""

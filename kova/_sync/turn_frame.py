@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 from .._runtime import threads as rt
 from .._turn import Turn
-from ..errors import BuildError
+from ..errors import BuildError, MemoryStoreError
 from ..messages import ConversationMessage
 from ..tools import RunContext
 from .memory import MemoryStore, conversation_turn
 
 __all__ = ["ConversationFrame", "PromptFrame", "TurnFrame"]
 
-COMMIT_SECONDS = 30.0  # a turn that is being stored is not cancelled any more
+COMMIT_SECONDS = 90.0  # a turn that is being stored is not cancelled any more
 
 
 class TurnFrame(Protocol):
@@ -93,9 +93,17 @@ class ConversationFrame:
         self._prompt(turn)
 
     def complete(self, turn: Turn) -> None:
-        """Write the user's message and all that the turn has produced, in one step."""
+        """Write the user's message and all that the turn has produced, in one step.
+
+        Raises:
+            MemoryStoreError: They could not be written, or not in time.
+        """
+        is_stored = False
         with rt.shield(COMMIT_SECONDS):
             self._store.append(self._conversation_id, [self._message, *turn.new_messages], self._revision)
+            is_stored = True
+        if not is_stored:
+            raise MemoryStoreError(f"the turn could not be stored within {COMMIT_SECONDS:g} s")
 
     def end(self) -> None:
         """Let the next turn of the conversation begin."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import kova
+from kova._async import turn_frame
 from kova._runtime import aio as rt
 from tests import server as play
 from tests.server import Exchange, ModelServer
@@ -221,6 +222,24 @@ async def test_a_store_that_cannot_write_fails_the_turn(server: ModelServer, str
         assert caught.value.partial is not None
         with pytest.raises(kova.MemoryStoreError):
             await agent.chat("c1", "Hi", timeout=10)  # which does not wait for the one before
+
+
+class AsyncSlowStore(AsyncBrokenStore):
+    """A store that does not come to an end."""
+
+    async def append(self, conversation_id: str, messages: Sequence[kova.ConversationMessage], revision: int) -> int:
+        await rt.sleep(60)
+        return 1
+
+
+async def test_a_turn_that_cannot_be_stored_in_time_is_no_success(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_frame, "COMMIT_SECONDS", 0.1)
+    server.play(play.text("Hello"))
+    async with provider(server) as model:
+        with pytest.raises(kova.MemoryStoreError, match="could not be stored within"):
+            await kova.AsyncAgent(model, memory=AsyncSlowStore()).chat("c1", "Hi")
 
 
 async def test_wrong_arguments_are_refused(server: ModelServer) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import kova
 from kova._runtime import threads as rt
+from kova._sync import turn_frame
 from tests import server as play
 from tests.server import Exchange, ModelServer
 
@@ -224,6 +225,24 @@ def test_a_store_that_cannot_write_fails_the_turn(server: ModelServer, streamed:
         assert caught.value.partial is not None
         with pytest.raises(kova.MemoryStoreError):
             agent.chat("c1", "Hi", timeout=10)  # which does not wait for the one before
+
+
+class SlowStore(BrokenStore):
+    """A store that does not come to an end."""
+
+    def append(self, conversation_id: str, messages: Sequence[kova.ConversationMessage], revision: int) -> int:
+        rt.sleep(60)
+        return 1
+
+
+def test_a_turn_that_cannot_be_stored_in_time_is_no_success(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_frame, "COMMIT_SECONDS", 0.1)
+    server.play(play.text("Hello"))
+    with provider(server) as model:
+        with pytest.raises(kova.MemoryStoreError, match="could not be stored within"):
+            kova.Agent(model, memory=SlowStore()).chat("c1", "Hi")
 
 
 def test_wrong_arguments_are_refused(server: ModelServer) -> None:
