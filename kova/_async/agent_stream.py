@@ -59,7 +59,7 @@ class AsyncAgentStream:
         self._deadline: Deadline | None = None
         self._is_entered = False
         self._ready: deque[AgentEvent] = deque()
-        self._group: rt.TaskGroup | None = None
+        self._tools: rt.Background | None = None
         self._source: AsyncEventSource | None = None
         self._round: AsyncToolRound | None = None
         self._response: AgentResponse | None = None
@@ -68,9 +68,7 @@ class AsyncAgentStream:
         if self._is_entered:
             raise StreamError("a stream can be used once: make another one")
         self._is_entered = True
-        # The group is held for the whole block, since tasks must not be started inside a scope that the caller's
-        # code may leave first; it is used while several tools run.
-        self._group = await rt.TaskGroup().__aenter__()
+        self._tools = rt.Background()
         self._deadline = deadline_after(self._timeout, "the turn", is_retryable=False)
         return self
 
@@ -81,15 +79,14 @@ class AsyncAgentStream:
 
     async def close(self) -> None:
         """End the turn: close the connection, and stop the tools that are running. May be called twice."""
-        group, self._group = self._group, None
+        tools, self._tools = self._tools, None
         self._ready.clear()
-        if group is None:
+        if tools is None:
             return
         try:
             await self._stop()
         finally:
-            group.cancel()
-            await group.__aexit__(None, None, None)
+            tools.cancel()
             await self._frame.end()
 
     async def _stop(self) -> None:
@@ -116,7 +113,7 @@ class AsyncAgentStream:
         return AsyncTextDeltas(self)
 
     def __aiter__(self) -> Self:
-        if self._group is None and self._response is None:
+        if self._tools is None and self._response is None:
             raise StreamError("iterate over a stream inside its with block")
         return self
 
@@ -129,14 +126,14 @@ class AsyncAgentStream:
 
     async def _advance(self) -> None:
         """Take the turn one step further, into events that are ready."""
-        if self._group is None:
+        if self._tools is None:
             raise StreamError("the stream is closed, or was never opened: use it in a with block")
         try:
             with rt.cancel_on(self._token), rt.fail_at(self._deadline):
                 if self._source is not None:
                     await self._take_answer(self._source)
                 elif self._round is not None:
-                    await self._take_result(self._round, self._group)
+                    await self._take_result(self._round, self._tools)
                 else:
                     if not self._turn.llm_calls:
                         await self._frame.begin(self._turn)
@@ -171,8 +168,8 @@ class AsyncAgentStream:
             self._response = self._completed(self._turn)
             self._ready.append(TurnCompleted(self._response))
 
-    async def _take_result(self, tool_round: AsyncToolRound, group: rt.TaskGroup) -> None:
-        index = await tool_round.next_ended(group)
+    async def _take_result(self, tool_round: AsyncToolRound, tools: rt.Background) -> None:
+        index = await tool_round.next_ended(tools)
         if index is None:
             self._round = None
             self._turn.take_results(tool_round.calls, tool_round.all_results())

@@ -214,7 +214,7 @@ class AsyncToolRound:
         """The results in the order of the calls, when all have ended."""
         return [result for result in self.results if result is not None]
 
-    async def next_ended(self, group: rt.TaskGroup | None) -> int | None:
+    async def next_ended(self, group: rt.TaskGroup | rt.Background | None) -> int | None:
         """The number of the next call that has ended, its result being noted; None when all have.
 
         Args:

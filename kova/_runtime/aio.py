@@ -8,7 +8,7 @@ import math
 import os
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -27,6 +27,7 @@ from .scope import GRACE, Deadline
 from .sockets import is_connected
 
 __all__ = [
+    "Background",
     "Channel",
     "Semaphore",
     "TaskGroup",
@@ -187,6 +188,45 @@ class TaskGroup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         return await self._group.__aexit__(kind, error, trace)
+
+
+class Background:
+    """Tasks that go on between the calls of an object that owns them, until it cancels them. They do not raise.
+
+    No scope is open meanwhile, so that the owner may be left in another task than it was entered in, as a generator
+    around a stream is when it is dropped.
+    """
+
+    def __init__(self) -> None:
+        self._scopes: dict[anyio.CancelScope, object] = {}  # with what must be kept from the collector
+
+    def start_soon(self, function: Callable[..., Any], /, *args: Any) -> None:
+        scope = anyio.CancelScope()
+
+        async def run() -> None:
+            try:
+                with scope:
+                    await function(*args)
+            finally:
+                self._scopes.pop(scope, None)
+
+        self._scopes[scope] = None
+        self._scopes[scope] = _spawn(run)
+
+    def cancel(self) -> None:
+        """Tell all tasks to stop."""
+        for scope in list(self._scopes):
+            scope.cancel()
+
+
+def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> object:
+    if sniffio.current_async_library() == "trio":
+        import trio
+
+        return trio.lowlevel.spawn_system_task(function, context=contextvars.copy_context())
+    import asyncio
+
+    return asyncio.get_running_loop().create_task(function())
 
 
 # ---- code that cannot be interrupted

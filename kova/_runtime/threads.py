@@ -6,6 +6,7 @@ Every wait sees the current scope (`thread_scope`): the nearest deadline, and th
 from __future__ import annotations
 
 import contextvars
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from .sockets import Socket, wake
 from .thread_scope import Cancelled, CancelOn, FailAt, MoveOnAfter, Scope, current
 
 __all__ = [
+    "Background",
     "Channel",
     "Semaphore",
     "TaskGroup",
@@ -259,6 +261,33 @@ class TaskGroup:
         if error is not None:
             self._errors.append(error)
             self._token.cancel()
+
+
+class Background:
+    """Tasks that go on between the calls of an object that owns them, until it cancels them. They do not raise."""
+
+    def __init__(self) -> None:
+        self._token = CancellationToken()
+
+    def start_soon(self, function: Callable[..., object], /, *args: Any) -> None:
+        scope = Scope(math.inf, self._token)
+        context = contextvars.copy_context()
+
+        def child() -> None:
+            current.set(scope)
+            function(*args)
+
+        def work() -> None:
+            try:
+                context.run(child)
+            except Cancelled:
+                pass
+
+        workers.start(work)
+
+    def cancel(self) -> None:
+        """Tell all tasks to stop."""
+        self._token.cancel()
 
 
 # ---- code that cannot be interrupted

@@ -373,3 +373,31 @@ class Recorder:
         copy = Exchange(of.connection, of.method, of.target, of.headers, of.body)
         copy.send_raw = self.sent.extend  # type: ignore[method-assign, assignment]
         return copy
+
+
+async def events_of(agent: kova.AsyncAgent) -> AsyncIterator[kova.AgentEvent]:
+    """A generator around a stream, as web frameworks want it."""
+    async with agent.run_stream("Hi") as stream:
+        async for event in stream:
+            yield event
+
+
+async def test_a_generator_around_a_stream_may_be_dropped_in_the_middle(server: ModelServer) -> None:
+    """T11: it is then closed by somebody else, as when the client of a web server goes away."""
+    left = threading.Semaphore(0)
+    server.play(endless(left))
+    async with provider(server) as model:
+        events = events_of(kova.AsyncAgent(model))
+        assert isinstance(await anext(events), kova.TextDelta)
+        background = rt.Background()
+        background.start_soon(close, events)
+        for _ in range(500):
+            if left.acquire(blocking=False):
+                break
+            await rt.sleep(0.01)
+        else:
+            pytest.fail("the server did not see the client go")
+
+
+async def close(events: Any) -> None:
+    await events.aclose()

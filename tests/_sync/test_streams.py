@@ -376,3 +376,31 @@ class Recorder:
         copy = Exchange(of.connection, of.method, of.target, of.headers, of.body)
         copy.send_raw = self.sent.extend  # type: ignore[method-assign, assignment]
         return copy
+
+
+def events_of(agent: kova.Agent) -> Iterator[kova.AgentEvent]:
+    """A generator around a stream, as web frameworks want it."""
+    with agent.run_stream("Hi") as stream:
+        for event in stream:
+            yield event
+
+
+def test_a_generator_around_a_stream_may_be_dropped_in_the_middle(server: ModelServer) -> None:
+    """T11: it is then closed by somebody else, as when the client of a web server goes away."""
+    left = threading.Semaphore(0)
+    server.play(endless(left))
+    with provider(server) as model:
+        events = events_of(kova.Agent(model))
+        assert isinstance(next(events), kova.TextDelta)
+        background = rt.Background()
+        background.start_soon(close, events)
+        for _ in range(500):
+            if left.acquire(blocking=False):
+                break
+            rt.sleep(0.01)
+        else:
+            pytest.fail("the server did not see the client go")
+
+
+def close(events: Any) -> None:
+    events.close()
