@@ -20,8 +20,6 @@ from .tools import Tool, ToolDefinition, ToolResult
 
 __all__ = ["ModelRequest", "Turn", "as_history"]
 
-_NO_TEXT = TextBlock("")
-
 
 @frozen
 class ModelRequest:
@@ -126,8 +124,7 @@ class Turn:
         self._usage += answer.usage
         if answer.thinking:
             self._thinking.append(answer.thinking)
-        # A user's own provider may give empty text, which other providers refuse in a history.
-        content = [self._with_unique_id(block) for block in answer.content if block != _NO_TEXT]
+        content = [self._with_unique_id(block) for block in answer.content if not _is_blank(block)]
         self.new_messages.append(ConversationMessage(Role.ASSISTANT, content))
         if not self.is_over:
             if self._rounds >= self._max_iterations:
@@ -202,6 +199,11 @@ class Turn:
     def partial(self) -> Partial:
         """What there is of a turn that has failed."""
         return Partial(list(self.new_messages), self.usage, self.llm_calls)
+
+
+def _is_blank(block: ContentBlock) -> bool:
+    """Whether it is text without a word, which providers refuse in a history although models give it."""
+    return isinstance(block, TextBlock) and not block.text.strip()
 
 
 def as_history(messages: str | ConversationMessage | Sequence[ConversationMessage]) -> list[ConversationMessage]:

@@ -76,6 +76,18 @@ async def test_a_history_goes_in_and_stays_as_it_was(server: ModelServer) -> Non
     assert response.new_messages == [kova.assistant_message("Nice.")]
 
 
+@pytest.mark.parametrize("answer", ["", " ", "\n"])
+async def test_an_answer_without_a_word_is_stored_in_a_form_that_providers_accept(
+    server: ModelServer, answer: str
+) -> None:
+    """L12."""
+    server.play(play.text(answer))
+    async with provider(server) as model:
+        response = await kova.AsyncAgent(model).run("Hi")
+    assert response.text == answer
+    assert kova.check_history([kova.user_message("Hi"), *response.new_messages]) == []
+
+
 # ---- the rules of the loop
 
 
