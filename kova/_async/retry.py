@@ -24,11 +24,19 @@ async def with_retries(call: Callable[[], Any], config: RetryConfig) -> Any:
         KovaError: What the last attempt raised.
     """
     try:
-        return await call()
+        return await _attempt(call)
     except KovaError as error:
         if pause_before_retry(error, 1, config, rt.remaining()) is None:
             raise
         return await _retry(call, error, config)
+
+
+async def _attempt(call: Callable[[], Any]) -> Any:
+    try:
+        return await call()
+    except KovaError:
+        await rt.checkpoint()  # a turn that was cancelled meanwhile says so, and not why this call failed
+        raise
 
 
 async def _retry(call: Callable[[], Any], first_error: KovaError, config: RetryConfig) -> Any:
@@ -40,7 +48,7 @@ async def _retry(call: Callable[[], Any], first_error: KovaError, config: RetryC
     async def attempt() -> Any:
         if failed:
             raise failed.pop()
-        return await call()
+        return await _attempt(call)
 
     def is_worth_it(state: RetryCallState) -> bool:
         nonlocal pause

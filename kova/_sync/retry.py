@@ -27,11 +27,19 @@ def with_retries(call: Callable[[], Any], config: RetryConfig) -> Any:
         KovaError: What the last attempt raised.
     """
     try:
-        return call()
+        return _attempt(call)
     except KovaError as error:
         if pause_before_retry(error, 1, config, rt.remaining()) is None:
             raise
         return _retry(call, error, config)
+
+
+def _attempt(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except KovaError:
+        rt.checkpoint()  # a turn that was cancelled meanwhile says so, and not why this call failed
+        raise
 
 
 def _retry(call: Callable[[], Any], first_error: KovaError, config: RetryConfig) -> Any:
@@ -43,7 +51,7 @@ def _retry(call: Callable[[], Any], first_error: KovaError, config: RetryConfig)
     def attempt() -> Any:
         if failed:
             raise failed.pop()
-        return call()
+        return _attempt(call)
 
     def is_worth_it(state: RetryCallState) -> bool:
         nonlocal pause
