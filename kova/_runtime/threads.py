@@ -88,6 +88,10 @@ def checkpoint() -> None:
 # ---- waiting
 
 
+# Seconds. A Ctrl-C that comes just before a wait begins does not end it, and is seen when the next one begins.
+LONGEST_WAIT = 0.2
+
+
 class _Wake:
     """Put into a queue to end the wait for it."""
 
@@ -102,9 +106,9 @@ def _get(queue: Mailbox[Any]) -> Any:
         timeout = scope.timeout()
         forget = scope.token.add_callback(lambda: queue.put(_WAKE)) if scope.token is not None else None
         try:
-            item = queue.get(timeout=timeout)
+            item = queue.get(timeout=min(LONGEST_WAIT, LONGEST_WAIT if timeout is None else timeout))
         except Empty:
-            continue  # the scope is over, and says so
+            continue  # if the scope is over, it says so
         finally:
             if forget is not None:
                 forget()
