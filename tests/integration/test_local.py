@@ -75,6 +75,8 @@ import httpx
 from kova._local import LOCAL_MODELS, local_base_url
 from kova.errors import ConnectionError
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell would ignore it
+
 def ask(url, text="Hello", max_tokens=5):
     body = {"messages": [{"role": "user", "content": text}], "max_tokens": max_tokens}
     return httpx.post(url + "/v1/chat/completions", json=body, timeout=60).raise_for_status().json()
