@@ -12,7 +12,7 @@ from ..responses import ModelResponse, StopEvent, StreamEvent
 from .error_body import body_text, json_body
 from .wire import WireRequest
 
-__all__ = ["EventStreamParser", "PayloadReader"]
+__all__ = ["EventStreamParser", "PayloadReader", "odd_value"]
 
 
 class PayloadReader(Protocol):
@@ -118,7 +118,7 @@ class EventStreamParser:
             try:
                 value = loads(payload)
             except ValueError:
-                value = _odd_value(payload)
+                value = odd_value(payload)
             if read(value, events):
                 self.finished = True
                 return
@@ -171,7 +171,7 @@ class EventStreamParser:
         return False
 
 
-def _odd_value(payload: bytes) -> Any:
+def odd_value(payload: bytes) -> Any:
     """The value of a payload that is not quite JSON."""
     if not payload.strip():
         return None

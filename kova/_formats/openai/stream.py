@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import _json
-from ..._assembly import Assembler
-from ..._wire.sse import LINE_LIMIT, SSEParser
-from ...errors import KovaError, StreamError
-from ...responses import ModelResponse, StopEvent, StreamEvent
-from ..error_body import body_text, json_body
+from ...responses import StreamEvent
+from ..event_stream import EventStreamParser, odd_value
 from ..wire import WireRequest
 from .answer import AnswerReader
 
@@ -18,76 +13,21 @@ __all__ = ["StreamParser"]
 DONE = b"[DONE]"
 
 
-class StreamParser:
+class StreamParser(EventStreamParser):
     """Makes events of a stream's bytes.
-
-    Whoever drives it feeds it until it is `finished` or the body ends, and then closes it. What came before an error
-    in the same piece of the body is not lost: it is returned, and the error is raised by the next call.
 
     Args:
         request: What the answer is to.
-
-    Attributes:
-        finished: The terminal mark was seen; nothing more needs to be read.
-        error: An error that the next call will raise, so that there is no need to read on before.
     """
 
+    _reader: AnswerReader
+
     def __init__(self, request: WireRequest) -> None:
-        self.finished = False
-        self.error: KovaError | None = None
-        self._request = request
-        self._sse = SSEParser()
-        self._reader = AnswerReader(request, in_stream=True)
-        self._assembler = Assembler(request.made_up_id)
-        self._is_flowing = False  # what comes is the next piece of an event stream
-        # The body, where it is none: LM Studio answers a wrong path with 200 and {"error": "…"}.
-        self._bare: list[bytes] | None = None
-        self._bare_size = 0
+        super().__init__(request, AnswerReader, "finish_reason, and no [DONE]")
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        """The events in the next piece of the body.
-
-        Raises:
-            KovaError: The server reports an error, or the stream makes no sense.
-        """
-        if not self._is_flowing and not self._begins(data):
-            return []
-        events: list[StreamEvent] = []
-        try:
-            self._read(self._sse.feed(data), events)
-        except KovaError as error:
-            self._fail(error)
-            if not events:
-                raise
-        self._assembler.extend(events)
-        if self.finished:
-            events.append(self._stop())
-        return events
-
-    def close(self) -> list[StreamEvent]:
-        """The events that the end of the body completes.
-
-        Raises:
-            StreamError: The body ended before the answer did.
-            KovaError: The server reports an error.
-        """
-        if self.error is not None:
-            raise self.error
-        if self.finished:
-            return []
-        events: list[StreamEvent] = []
-        if self._bare is None:
-            self._read_rest(events)
-        else:
-            self._read_bare(b"".join(self._bare), events)
-        if not self._is_over():
-            raise StreamError("the stream ended before the answer did: there was neither a finish_reason nor [DONE]")
-        self._assembler.extend(events)
-        return [*events, self._stop()]
-
-    def response(self) -> ModelResponse:
-        """The answer, once the stream is finished."""
-        return self._assembler.response(model=self._reader.model)
+    def _is_over(self) -> bool:
+        """Whether the answer has come to its end; a finish reason is one, though usage may still follow."""
+        return self.finished or self._reader.finish_reason is not None
 
     def _read(self, payloads: list[bytes], events: list[StreamEvent]) -> None:
         read, loads = self._reader.read, _json.loads
@@ -98,65 +38,5 @@ class StreamParser:
                 if payload.strip() == DONE:
                     self.finished = True
                     return
-                chunk = self._read_odd(payload)
+                chunk = odd_value(payload)
             read(chunk, events)
-
-    def _read_odd(self, payload: bytes) -> Any:
-        """The value of a payload that is not quite JSON."""
-        if not payload.strip():
-            return None
-        try:
-            return _json.loads(payload.decode(errors="replace"))  # a model's half character, sent as it was
-        except ValueError:
-            pass
-        if payload.lstrip().startswith((b"{", b"[")):
-            raise StreamError("the stream holds malformed JSON")
-        raise StreamError(f"the stream holds something that is no JSON: {body_text(payload)}")
-
-    def _is_over(self) -> bool:
-        """Whether the answer has come to its end; a finish reason is one, though usage may still follow."""
-        return self.finished or self._reader.finish_reason is not None
-
-    def _stop(self) -> StopEvent:
-        """The last event. Its reason is that of the response, which minds the tool calls."""
-        self.finished = True
-        self._is_flowing = False
-        stop = self._reader.stop()
-        self._assembler.add(stop)
-        return StopEvent(self.response().stop_reason, stop.raw_stop_reason)
-
-    def _fail(self, error: KovaError) -> None:
-        self.error = error
-        self._is_flowing = False
-
-    def _read_rest(self, events: list[StreamEvent]) -> None:
-        try:
-            self._read(self._sse.close(), events)
-        except StreamError:
-            if not self._is_over():
-                raise  # else the answer is complete, and only what follows it was cut off
-
-    def _begins(self, data: bytes) -> bool:
-        """Whether a piece that does not come in the midst of a stream is to be read as one."""
-        if self.error is not None:
-            raise self.error
-        if self.finished:
-            return False
-        head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-        if self._bare is None and head and head in b"{[<":
-            self._bare = []
-            self._reader = AnswerReader(self._request, in_stream=False)
-        if self._bare is None:
-            self._is_flowing = bool(head)
-            return True
-        self._bare.append(data)
-        self._bare_size += len(data)
-        if self._bare_size > LINE_LIMIT:
-            raise StreamError(f"the answer is larger than {LINE_LIMIT} bytes")
-        return False
-
-    def _read_bare(self, body: bytes, events: list[StreamEvent]) -> None:
-        value = json_body(body)
-        if value is None:
-            raise StreamError(f"the answer is neither an event stream nor JSON: {body_text(body)}")
-        self._reader.read(value, events)
