@@ -1,0 +1,1 @@
+"""The MCP client: connections to servers, and what is said over them."""

@@ -1,0 +1,38 @@
+"""What can become of a connection to a server, in finer classes than the user is shown.
+
+All of them are `ConnectionError`s; the client turns them into plain ones when it gives up.
+"""
+
+from __future__ import annotations
+
+from ..errors import ConnectionError
+from .jsonrpc import Message
+
+__all__ = ["LinkLost", "NotDelivered", "Refused", "SessionExpired"]
+
+
+class LinkLost(ConnectionError):
+    """The connection ended while a call was under way: nobody knows whether it ran."""
+
+
+class NotDelivered(ConnectionError):
+    """The call provably did not run: it was not sent, or refused before anything was done."""
+
+
+class Refused(NotDelivered):
+    """A server answered a request with an HTTP error status.
+
+    Args:
+        message: What happened, with the status.
+        status: The HTTP status.
+        answer: The JSON-RPC message in the body, where there is one; its id may be null or foreign.
+    """
+
+    def __init__(self, message: str, status: int, answer: Message | None = None) -> None:
+        super().__init__(message)
+        self.status_code = status
+        self.answer = answer
+
+
+class SessionExpired(NotDelivered):
+    """The server does not know the session any more."""
