@@ -23,11 +23,32 @@ from .pool import AsyncConnectionPool
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Mapping
 
-__all__ = ["AsyncHTTPClient", "AsyncHTTPResponse", "http_client_for"]
+__all__ = ["AsyncSentRequest", "AsyncHTTPClient", "AsyncHTTPResponse", "AsyncPooledResponse", "http_client_for"]
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 USER_AGENT = f"kova/{__version__}"
+
+
+class Request(Protocol):
+    """What is sent.
+
+    Attributes:
+        method: HTTP method.
+        url: Where it goes, the query included.
+        headers: Its headers, the names in lower case.
+        body: Its body.
+    """
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes: ...
 
 
 class AsyncHTTPResponse(Protocol):
@@ -120,12 +141,27 @@ class AsyncHTTPClient:
 
         self._pools = PerOwner(new_pool, AsyncConnectionPool.close)
 
-    async def send(self, request: WireRequest) -> AsyncHTTPResponse:
+    async def send(self, request: Request) -> AsyncHTTPResponse:
         """Send a request; a connection that ended while it was idle is replaced.
 
         Raises:
             ConnectionError: The server cannot be reached, or the connection was lost.
             TimeoutError: Connecting took too long.
+        """
+        while True:
+            exchange = await self.start(request)
+            try:
+                return await exchange.response()
+            except StaleConnection as error:
+                if exchange.is_first:  # of a new connection: that is not stale, but refused
+                    raise ConnectionError(error.message) from error
+
+    async def start(self, request: Request) -> AsyncSentRequest:
+        """Connect and send a request; its response is still to be read.
+
+        Raises:
+            ConnectionError: The server cannot be reached; nothing was sent.
+            TimeoutError: Connecting took too long; nothing was sent.
         """
         origin, target, host = split_url(request.url)
         headers = [("host", host), ("user-agent", USER_AGENT), ("accept-encoding", ACCEPTED)]
@@ -133,25 +169,13 @@ class AsyncHTTPClient:
         if request.method != "GET":
             headers.append(("content-length", str(len(request.body))))
         pool = self._pools.get(rt.owner())
-        while True:
-            connection = await pool.acquire(origin)
-            try:
-                await connection.send(request.method, target, headers, request.body)
-                status, response_headers = await connection.receive_head()
-                decoder = decoder_for(response_headers.get("content-encoding"))
-            except StaleConnection as error:
-                pool.discard(connection)
-                if pool.is_closed:
-                    raise _closed() from error
-                if connection.exchanges == 1:  # a new one: not stale, but refused
-                    raise ConnectionError(error.message) from error
-            except BaseException as error:
-                pool.discard(connection)
-                if pool.is_closed and isinstance(error, ConnectionError):
-                    raise _closed() from error
-                raise
-            else:
-                return AsyncPooledResponse(pool, connection, status, response_headers, decoder)
+        connection = await pool.acquire(origin)
+        try:
+            await connection.send(request.method, target, headers, request.body)
+        except BaseException:
+            pool.discard(connection)
+            raise
+        return AsyncSentRequest(pool, connection)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a provider cannot be pickled: make one in each process")
@@ -159,6 +183,51 @@ class AsyncHTTPClient:
     async def close(self) -> None:
         """Close all connections, those of other event loops included."""
         self._pools.clear()
+
+
+class AsyncSentRequest:
+    """A request that was sent on one of kova's own connections, and whose response has not begun."""
+
+    def __init__(self, pool: AsyncConnectionPool, connection: AsyncConnection) -> None:
+        self.is_first = connection.exchanges == 1
+        self._pool = pool
+        self._connection: AsyncConnection | None = connection
+
+    def __del__(self) -> None:
+        self.close()
+
+    async def response(self) -> AsyncPooledResponse:
+        """Wait for the head of the response.
+
+        Raises:
+            StaleConnection: The connection ended before anything of it came.
+            ConnectionError: It ended, or what came is not HTTP.
+        """
+        connection = self._connection
+        if connection is None:
+            raise _closed()
+        try:
+            status, headers = await connection.receive_head()
+            decoder = decoder_for(headers.get("content-encoding"))
+        except BaseException as error:
+            self.close()
+            if self._pool.is_closed and isinstance(error, ConnectionError):
+                raise _closed() from error
+            raise
+        self._connection = None
+        return AsyncPooledResponse(self._pool, connection, status, headers, decoder)
+
+    def wake(self) -> None:
+        """End the wait for the response, in whatever thread or loop it is."""
+        connection = self._connection
+        if connection is not None:
+            connection.wake()
+
+    def close(self) -> None:
+        """Give the response up, and the connection with it."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._pool.discard(connection)
 
 
 class AsyncPooledResponse:
@@ -181,6 +250,12 @@ class AsyncPooledResponse:
     def __del__(self) -> None:
         if self._connection is not None:  # dropped unclosed, as by a generator that was broken off
             self._pool.discard(self._connection)
+
+    def wake(self) -> None:
+        """End the wait for the next piece, in whatever thread or loop it is."""
+        connection = self._connection
+        if connection is not None:
+            connection.wake()
 
     async def next_piece(self) -> bytes:
         """The next piece of the decoded body; nothing at its end."""

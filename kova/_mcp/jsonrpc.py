@@ -17,6 +17,8 @@ __all__ = [
     "INVALID_PARAMS",
     "METHOD_NOT_FOUND",
     "Message",
+    "answered_id",
+    "cancelled",
     "encode",
     "error_answer",
     "error_of",
@@ -24,6 +26,7 @@ __all__ = [
     "is_request",
     "notification",
     "parse_messages",
+    "progress_token",
     "request",
     "result_answer",
     "same_id",
@@ -86,6 +89,31 @@ def is_request(message: Message) -> bool:
 def is_answer(message: Message) -> bool:
     """Whether it answers a request."""
     return "method" not in message and ("result" in message or "error" in message)
+
+
+def progress_token(message: Message) -> int | None:
+    """The call whose progress it tells of, if that is what it does; its token is the call's id."""
+    params = message.get("params")
+    if message.get("method") != "notifications/progress" or not isinstance(params, dict):
+        return None
+    return _whole_number(params.get("progressToken"))
+
+
+def answered_id(message: Message) -> int | None:
+    """The id of the request that it answers, as far as it can be one of ours."""
+    return _whole_number(message.get("id"))
+
+
+def _whole_number(id: object) -> int | None:
+    """An id of ours; some servers give numbers back as text."""
+    if isinstance(id, str) and id.isdecimal() and len(id) < 19:
+        return int(id)
+    return id if isinstance(id, int) and not isinstance(id, bool) else None
+
+
+def cancelled(id: int) -> Message:
+    """The notification that nobody waits for the answer to a request any more."""
+    return notification("notifications/cancelled", {"requestId": id})
 
 
 def same_id(answered: object, sent: int) -> bool:

@@ -26,11 +26,32 @@ from .pool import ConnectionPool
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Mapping
 
-__all__ = ["HTTPClient", "HTTPResponse", "http_client_for"]
+__all__ = ["SentRequest", "HTTPClient", "HTTPResponse", "PooledResponse", "http_client_for"]
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 USER_AGENT = f"kova/{__version__}"
+
+
+class Request(Protocol):
+    """What is sent.
+
+    Attributes:
+        method: HTTP method.
+        url: Where it goes, the query included.
+        headers: Its headers, the names in lower case.
+        body: Its body.
+    """
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes: ...
 
 
 class HTTPResponse(Protocol):
@@ -123,12 +144,27 @@ class HTTPClient:
 
         self._pools = PerOwner(new_pool, ConnectionPool.close)
 
-    def send(self, request: WireRequest) -> HTTPResponse:
+    def send(self, request: Request) -> HTTPResponse:
         """Send a request; a connection that ended while it was idle is replaced.
 
         Raises:
             ConnectionError: The server cannot be reached, or the connection was lost.
             TimeoutError: Connecting took too long.
+        """
+        while True:
+            exchange = self.start(request)
+            try:
+                return exchange.response()
+            except StaleConnection as error:
+                if exchange.is_first:  # of a new connection: that is not stale, but refused
+                    raise ConnectionError(error.message) from error
+
+    def start(self, request: Request) -> SentRequest:
+        """Connect and send a request; its response is still to be read.
+
+        Raises:
+            ConnectionError: The server cannot be reached; nothing was sent.
+            TimeoutError: Connecting took too long; nothing was sent.
         """
         origin, target, host = split_url(request.url)
         headers = [("host", host), ("user-agent", USER_AGENT), ("accept-encoding", ACCEPTED)]
@@ -136,25 +172,13 @@ class HTTPClient:
         if request.method != "GET":
             headers.append(("content-length", str(len(request.body))))
         pool = self._pools.get(rt.owner())
-        while True:
-            connection = pool.acquire(origin)
-            try:
-                connection.send(request.method, target, headers, request.body)
-                status, response_headers = connection.receive_head()
-                decoder = decoder_for(response_headers.get("content-encoding"))
-            except StaleConnection as error:
-                pool.discard(connection)
-                if pool.is_closed:
-                    raise _closed() from error
-                if connection.exchanges == 1:  # a new one: not stale, but refused
-                    raise ConnectionError(error.message) from error
-            except BaseException as error:
-                pool.discard(connection)
-                if pool.is_closed and isinstance(error, ConnectionError):
-                    raise _closed() from error
-                raise
-            else:
-                return PooledResponse(pool, connection, status, response_headers, decoder)
+        connection = pool.acquire(origin)
+        try:
+            connection.send(request.method, target, headers, request.body)
+        except BaseException:
+            pool.discard(connection)
+            raise
+        return SentRequest(pool, connection)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a provider cannot be pickled: make one in each process")
@@ -162,6 +186,51 @@ class HTTPClient:
     def close(self) -> None:
         """Close all connections, those of other event loops included."""
         self._pools.clear()
+
+
+class SentRequest:
+    """A request that was sent on one of kova's own connections, and whose response has not begun."""
+
+    def __init__(self, pool: ConnectionPool, connection: Connection) -> None:
+        self.is_first = connection.exchanges == 1
+        self._pool = pool
+        self._connection: Connection | None = connection
+
+    def __del__(self) -> None:
+        self.close()
+
+    def response(self) -> PooledResponse:
+        """Wait for the head of the response.
+
+        Raises:
+            StaleConnection: The connection ended before anything of it came.
+            ConnectionError: It ended, or what came is not HTTP.
+        """
+        connection = self._connection
+        if connection is None:
+            raise _closed()
+        try:
+            status, headers = connection.receive_head()
+            decoder = decoder_for(headers.get("content-encoding"))
+        except BaseException as error:
+            self.close()
+            if self._pool.is_closed and isinstance(error, ConnectionError):
+                raise _closed() from error
+            raise
+        self._connection = None
+        return PooledResponse(self._pool, connection, status, headers, decoder)
+
+    def wake(self) -> None:
+        """End the wait for the response, in whatever thread or loop it is."""
+        connection = self._connection
+        if connection is not None:
+            connection.wake()
+
+    def close(self) -> None:
+        """Give the response up, and the connection with it."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._pool.discard(connection)
 
 
 class PooledResponse:
@@ -184,6 +253,12 @@ class PooledResponse:
     def __del__(self) -> None:
         if self._connection is not None:  # dropped unclosed, as by a generator that was broken off
             self._pool.discard(self._connection)
+
+    def wake(self) -> None:
+        """End the wait for the next piece, in whatever thread or loop it is."""
+        connection = self._connection
+        if connection is not None:
+            connection.wake()
 
     def next_piece(self) -> bytes:
         """The next piece of the decoded body; nothing at its end."""

@@ -13,19 +13,22 @@ Every byte is looked at a fixed number of times, whatever the size of lines and 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
 from .. import _json
 from ..errors import StreamError
 
-__all__ = ["LINE_LIMIT", "SSEParser"]
+__all__ = ["LINE_LIMIT", "SSELines", "SSEParser"]
+
+T = TypeVar("T")
 
 LINE_LIMIT = 64 * 1024 * 1024  # bytes
 BOM = b"\xef\xbb\xbf"
 
 
-class SSEParser:
-    """Takes a stream apart.
-
-    Names and ids of events are not kept: the model APIs repeat in the data whatever they say in them.
+class SSELines(ABC, Generic[T]):
+    """Takes a stream apart into lines; what it makes of them is a subclass's.
 
     Args:
         limit: Bytes that a line, and the data of one event, may have.
@@ -37,34 +40,27 @@ class SSEParser:
         self._after_cr = False
         self._line: list[bytes] = []  # the pieces of the unfinished line, joined once when it ends
         self._line_size = 0
-        self._data: bytes | None = None  # the first data line of the unfinished event
-        self._more_data: list[bytes] = []  # the others
-        self._data_size = 0
-        self._is_plain = False  # nothing is unfinished: a piece of whole events needs none of the above
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """The payloads of the events that the next piece of the body completes.
+    def feed(self, data: bytes) -> list[T]:
+        """What the next piece of the body completes.
 
         Raises:
             StreamError: A line or an event is larger than the limit.
         """
-        if self._is_plain and data[-2:] == b"\n\n" and b"\r" not in data and len(data) <= self._limit:
-            if data[:6] == b"data: " and data.find(b"\n") == len(data) - 2:
-                return [data[6:-2]]  # one event in a piece of its own: the usual way of a stream
-            return self._read(data)
-        payloads = self._feed_any(data)
-        is_within = self._line or self._after_cr or self._data is not None
-        self._is_plain = not is_within and self._start is None
-        return payloads
+        return self._feed_any(data)
 
-    def close(self) -> list[bytes]:
-        """The payload that the end of the body completes, if there is one."""
+    def close(self) -> list[T]:
+        """What the end of the body completes."""
         lines = [*self._line, b"\n\n"]
         self._line.clear()
         return self._read(b"".join(lines))
 
-    def _feed_any(self, data: bytes) -> list[bytes]:
-        """The same for a piece that begins or ends anywhere."""
+    @abstractmethod
+    def _read(self, text: bytes) -> list[T]:
+        """What is in whole lines, each of which ends in LF."""
+
+    def _feed_any(self, data: bytes) -> list[T]:
+        """What a piece completes that begins or ends anywhere."""
         if self._start is not None:
             data = self._without_bom(data)
         if self._after_cr and data:
@@ -106,6 +102,38 @@ class SSEParser:
 
     def _too_long(self) -> StreamError:
         return StreamError(f"a line or an event of the stream is larger than {self._limit} bytes")
+
+
+class SSEParser(SSELines[bytes]):
+    """Takes a stream apart into the payloads of its events.
+
+    Names and ids of events are not kept: the model APIs repeat in the data whatever they say in them.
+
+    Args:
+        limit: Bytes that a line, and the data of one event, may have.
+    """
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        super().__init__(limit)
+        self._data: bytes | None = None  # the first data line of the unfinished event
+        self._more_data: list[bytes] = []  # the others
+        self._data_size = 0
+        self._is_plain = False  # nothing is unfinished: a piece of whole events needs none of the above
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The payloads of the events that the next piece of the body completes.
+
+        Raises:
+            StreamError: A line or an event is larger than the limit.
+        """
+        if self._is_plain and data[-2:] == b"\n\n" and b"\r" not in data and len(data) <= self._limit:
+            if data[:6] == b"data: " and data.find(b"\n") == len(data) - 2:
+                return [data[6:-2]]  # one event in a piece of its own: the usual way of a stream
+            return self._read(data)
+        payloads = self._feed_any(data)
+        is_within = self._line or self._after_cr or self._data is not None
+        self._is_plain = not is_within and self._start is None
+        return payloads
 
     def _read(self, text: bytes) -> list[bytes]:
         """The payloads in whole lines, each of which ends in LF."""
