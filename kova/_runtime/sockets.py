@@ -18,8 +18,8 @@ class Socket(socket.socket):
 
     __slots__ = ("_process",)
 
-    def __init__(self, family: int) -> None:
-        super().__init__(family, socket.SOCK_STREAM)
+    def __init__(self, family: int, fileno: int | None = None) -> None:
+        super().__init__(family, socket.SOCK_STREAM, fileno=fileno)
         self._process = os.getpid()
 
     def __del__(self) -> None:
@@ -55,6 +55,15 @@ def open_socket(family: int) -> Socket:
     sock = Socket(family)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
+
+
+def open_pair() -> tuple[Socket, socket.socket]:
+    """Two connected sockets: one for this process, and one for a child, to which it is a pipe in both directions."""
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(True)  # whatever the default is here
+    mine = Socket(ours.family, ours.detach())
+    mine.setblocking(False)
+    return mine, theirs
 
 
 def is_connected(sock: socket.socket) -> bool:

@@ -1,0 +1,46 @@
+"""What a server that runs as a process has left behind: its exit status, and the end of what it wrote to stderr."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+__all__ = ["LastWords", "how_it_ended"]
+
+KEPT = 8 * 1024  # bytes
+_SHOWN = 1_200  # characters, which leaves room for the rest of an error's message
+
+# Terminal escapes: control sequences, operating system commands, and the short ones; then all other control characters.
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]", re.S
+)
+_CONTROLS = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class LastWords:
+    """The end of what a server writes to stderr."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def add(self, data: bytes) -> None:
+        """Note what it has written."""
+        self._tail = (self._tail + data)[-KEPT:]
+
+    @property
+    def text(self) -> str:
+        """The end of it, fit to be shown in a terminal."""
+        text = _ESCAPES.sub("", self._tail.decode(errors="replace"))
+        return _CONTROLS.sub("", text).strip()[-_SHOWN:]
+
+
+def how_it_ended(status: int | None) -> str:
+    """What an exit status says; None for a server that closed its output and went on running."""
+    if status is None:
+        return "closed its output"
+    if status >= 0:
+        return f"ended with exit code {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
