@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._async.bedrock import AsyncBedrockProvider
     from ._async.builder import AsyncAgentBuilder
     from ._async.gemini import AsyncGeminiProvider
+    from ._async.mcp.client import AsyncMCPClient
     from ._async.memory import AsyncInMemoryStore, AsyncMemoryStore, AsyncSQLiteStore
     from ._async.ollama import AsyncOllamaProvider
     from ._async.openai import AsyncOpenAICompatibleProvider
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ._sync.bedrock import BedrockProvider
     from ._sync.builder import AgentBuilder
     from ._sync.gemini import GeminiProvider
+    from ._sync.mcp.client import MCPClient
     from ._sync.memory import InMemoryStore, MemoryStore, SQLiteStore
     from ._sync.ollama import OllamaProvider
     from ._sync.openai import OpenAICompatibleProvider
@@ -60,6 +62,20 @@ if TYPE_CHECKING:
         TurnCancelledError,
     )
     from .history import check_history, estimate_tokens, repair_history, trim_history
+    from .mcp import (
+        HTTPSSETransport,
+        MCPAudio,
+        MCPContent,
+        MCPResource,
+        MCPResourceLink,
+        MCPToolDefinition,
+        MCPToolResult,
+        MCPTransport,
+        MCPUnknownContent,
+        StdioTransport,
+        StreamableHTTPTransport,
+        TokenProvider,
+    )
     from .messages import (
         ContentBlock,
         ConversationMessage,
@@ -105,6 +121,7 @@ _HOMES = {
     "_async.bedrock": ["AsyncBedrockProvider"],
     "_async.builder": ["AsyncAgentBuilder"],
     "_async.gemini": ["AsyncGeminiProvider"],
+    "_async.mcp.client": ["AsyncMCPClient"],
     "_async.memory": ["AsyncInMemoryStore", "AsyncMemoryStore", "AsyncSQLiteStore"],
     "_async.ollama": ["AsyncOllamaProvider"],
     "_async.openai": ["AsyncOpenAICompatibleProvider"],
@@ -121,6 +138,7 @@ _HOMES = {
     "_sync.bedrock": ["BedrockProvider"],
     "_sync.builder": ["AgentBuilder"],
     "_sync.gemini": ["GeminiProvider"],
+    "_sync.mcp.client": ["MCPClient"],
     "_sync.memory": ["InMemoryStore", "MemoryStore", "SQLiteStore"],
     "_sync.ollama": ["OllamaProvider"],
     "_sync.openai": ["OpenAICompatibleProvider"],
@@ -148,6 +166,20 @@ _HOMES = {
         "TurnCancelledError",
     ],
     "history": ["check_history", "estimate_tokens", "repair_history", "trim_history"],
+    "mcp": [
+        "HTTPSSETransport",
+        "MCPAudio",
+        "MCPContent",
+        "MCPResource",
+        "MCPResourceLink",
+        "MCPToolDefinition",
+        "MCPToolResult",
+        "MCPTransport",
+        "MCPUnknownContent",
+        "StdioTransport",
+        "StreamableHTTPTransport",
+        "TokenProvider",
+    ],
     "messages": [
         "ContentBlock",
         "ConversationMessage",
@@ -205,6 +237,7 @@ __all__ = [
     "AsyncGeminiProvider",
     "AsyncInMemoryStore",
     "AsyncLLMProvider",
+    "AsyncMCPClient",
     "AsyncMemoryStore",
     "AsyncOllamaProvider",
     "AsyncOpenAICompatibleProvider",
@@ -221,6 +254,7 @@ __all__ = [
     "FunctionTool",
     "GeminiProvider",
     "GeminiProviderConfig",
+    "HTTPSSETransport",
     "ImageBlock",
     "InMemoryStore",
     "InferenceConfig",
@@ -228,7 +262,16 @@ __all__ = [
     "KovaOSError",
     "LLMProvider",
     "LifecycleHook",
+    "MCPAudio",
+    "MCPClient",
+    "MCPContent",
     "MCPError",
+    "MCPResource",
+    "MCPResourceLink",
+    "MCPToolDefinition",
+    "MCPToolResult",
+    "MCPTransport",
+    "MCPUnknownContent",
     "MaxIterationsError",
     "MemoryStore",
     "MemoryStoreError",
@@ -248,16 +291,19 @@ __all__ = [
     "RunContext",
     "SQLiteStore",
     "SerializationError",
+    "StdioTransport",
     "StopEvent",
     "StopReason",
     "StreamError",
     "StreamEvent",
+    "StreamableHTTPTransport",
     "StreamingHandler",
     "TextBlock",
     "TextDelta",
     "ThinkingBlock",
     "ThinkingDelta",
     "TimeoutError",
+    "TokenProvider",
     "Tool",
     "ToolCallFinished",
     "ToolCallStarted",

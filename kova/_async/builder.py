@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+from .._runtime import aio as rt
 from ..config import InferenceConfig, RetryConfig
 from ..errors import BuildError
 from ..streaming import StreamingHandler
@@ -15,7 +16,13 @@ from .agent import AsyncAgent
 from .memory import AsyncMemoryStore
 from .provider import AsyncLLMProvider
 
+if TYPE_CHECKING:
+    from .mcp.client import AsyncMCPClient
+
 __all__ = ["AsyncAgentBuilder"]
+
+# An MCP client, what its server is called, and which of its tools are wanted.
+Server: TypeAlias = "tuple[AsyncMCPClient, str, str | None, Iterable[str] | None, Iterable[str] | None]"
 
 
 class AsyncAgentBuilder:
@@ -26,6 +33,7 @@ class AsyncAgentBuilder:
     def __init__(self) -> None:
         self._arguments: dict[str, Any] = {}
         self._tools: list[Tool | Callable[..., Any]] = []
+        self._servers: list[Server] = []
 
     def provider(self, provider: AsyncLLMProvider | str) -> Self:
         """The model, as a provider or a model string."""
@@ -47,6 +55,33 @@ class AsyncAgentBuilder:
     def tool_registry(self, tool_registry: ToolRegistry) -> Self:
         """Tools that are shared with other agents."""
         return self._with(tool_registry=tool_registry)
+
+    def mcp_client(
+        self,
+        client: AsyncMCPClient,
+        name: str,
+        *,
+        prefix: str | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+    ) -> Self:
+        """The tools of an MCP server, which is asked for them by `build`.
+
+        Args:
+            client: The server's client. It stays yours to close.
+            name: What the server is called in messages.
+            prefix: Put before the names that the model sees, to keep servers apart.
+            include: The server's names of the tools that are wanted; without it, all.
+            exclude: The server's names of tools that are not.
+
+        Raises:
+            BuildError: It is no MCP client, or one of the other twin.
+        """
+        if not callable(getattr(client, "named_tools", None)):
+            raise BuildError(f"mcp_client must be an MCP client, not {type(client).__name__}")
+        rt.check_native(client.named_tools, "mcp_client")
+        self._servers.append((client, name, prefix, include, exclude))
+        return self
 
     def inference_config(self, inference_config: InferenceConfig) -> Self:
         """How the model is asked."""
@@ -97,10 +132,14 @@ class AsyncAgentBuilder:
 
         Raises:
             BuildError: An argument is wrong, or there is no provider.
+            MCPError, ConnectionError, TimeoutError: An MCP server could not be asked for its tools.
         """
         if "provider" not in self._arguments:
             raise BuildError("provider is missing: an agent needs a model")
-        return AsyncAgent(**self._arguments, tools=self._tools)
+        tools = list(self._tools)
+        for client, name, prefix, include, exclude in self._servers:
+            tools += await client.named_tools(name, prefix, include, exclude)
+        return AsyncAgent(**self._arguments, tools=tools)
 
     def _with(self, **arguments: Any) -> Self:
         self._arguments.update(arguments)

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+from .._runtime import threads as rt
 from ..config import InferenceConfig, RetryConfig
 from ..errors import BuildError
 from ..streaming import StreamingHandler
@@ -18,7 +19,13 @@ from .agent import Agent
 from .memory import MemoryStore
 from .provider import LLMProvider
 
+if TYPE_CHECKING:
+    from .mcp.client import MCPClient
+
 __all__ = ["AgentBuilder"]
+
+# An MCP client, what its server is called, and which of its tools are wanted.
+Server: TypeAlias = "tuple[MCPClient, str, str | None, Iterable[str] | None, Iterable[str] | None]"
 
 
 class AgentBuilder:
@@ -29,6 +36,7 @@ class AgentBuilder:
     def __init__(self) -> None:
         self._arguments: dict[str, Any] = {}
         self._tools: list[Tool | Callable[..., Any]] = []
+        self._servers: list[Server] = []
 
     def provider(self, provider: LLMProvider | str) -> Self:
         """The model, as a provider or a model string."""
@@ -50,6 +58,33 @@ class AgentBuilder:
     def tool_registry(self, tool_registry: ToolRegistry) -> Self:
         """Tools that are shared with other agents."""
         return self._with(tool_registry=tool_registry)
+
+    def mcp_client(
+        self,
+        client: MCPClient,
+        name: str,
+        *,
+        prefix: str | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+    ) -> Self:
+        """The tools of an MCP server, which is asked for them by `build`.
+
+        Args:
+            client: The server's client. It stays yours to close.
+            name: What the server is called in messages.
+            prefix: Put before the names that the model sees, to keep servers apart.
+            include: The server's names of the tools that are wanted; without it, all.
+            exclude: The server's names of tools that are not.
+
+        Raises:
+            BuildError: It is no MCP client, or one of the other twin.
+        """
+        if not callable(getattr(client, "named_tools", None)):
+            raise BuildError(f"mcp_client must be an MCP client, not {type(client).__name__}")
+        rt.check_native(client.named_tools, "mcp_client")
+        self._servers.append((client, name, prefix, include, exclude))
+        return self
 
     def inference_config(self, inference_config: InferenceConfig) -> Self:
         """How the model is asked."""
@@ -100,10 +135,14 @@ class AgentBuilder:
 
         Raises:
             BuildError: An argument is wrong, or there is no provider.
+            MCPError, ConnectionError, TimeoutError: An MCP server could not be asked for its tools.
         """
         if "provider" not in self._arguments:
             raise BuildError("provider is missing: an agent needs a model")
-        return Agent(**self._arguments, tools=self._tools)
+        tools = list(self._tools)
+        for client, name, prefix, include, exclude in self._servers:
+            tools += client.named_tools(name, prefix, include, exclude)
+        return Agent(**self._arguments, tools=tools)
 
     def _with(self, **arguments: Any) -> Self:
         self._arguments.update(arguments)

@@ -1,0 +1,241 @@
+"""A conversation with one server, from the agreement on a version to the end of the connection."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..._log import logger
+from ..._mcp.calls import Call, Patience
+from ..._mcp.dialect import Dialect
+from ..._mcp.jsonrpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    Message,
+    error_answer,
+    error_of,
+    is_answer,
+    is_request,
+    notification,
+    result_answer,
+)
+from ..._mcp.negotiation import ServerDescription
+from ..._runtime import aio as rt
+from ...errors import ConnectionError, MCPError
+from .handlers import AsyncServerHandlers
+from .link import AsyncLink, AsyncPendingCall
+
+__all__ = ["AsyncMCPSession", "OnProgress"]
+
+OnProgress = Callable[..., Any]
+
+GIVE_UP_SECONDS = 1.0  # for telling a server that nobody waits any more
+MAX_INPUT_ROUNDS = 10
+
+
+class AsyncMCPSession:
+    """Calls over one link, and answers to what the server asks.
+
+    Args:
+        handlers: Answer the server.
+        ids: Numbers for calls.
+
+    Attributes:
+        link: What carries the messages; set before the first of them.
+        dialect: How requests are written; set when the version is agreed.
+        server: What the server says of itself; likewise.
+        generation: How often the server has said that its tools have changed.
+    """
+
+    link: AsyncLink
+    dialect: Dialect
+    server: ServerDescription
+
+    def __init__(self, handlers: AsyncServerHandlers) -> None:
+        self._handlers = handlers
+        self._ids = itertools.count(1)
+        self._background = rt.Background()
+        self._notices: rt.Channel[Message] | None = None
+        self._is_listening = False
+        self.generation = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls can be made."""
+        return self.link.is_open
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        patience: Patience,
+        *,
+        on_progress: OnProgress | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Mapping[str, Any]:
+        """The result of a call, after the rounds in which the server asks for more input.
+
+        Raises:
+            MCPError: The server reports an error, or asks for what nobody can give.
+            TimeoutError: There was no answer in time.
+            ConnectionError: Of the finer classes of `failures`.
+        """
+        further: dict[str, Any] = {}
+        for _ in range(MAX_INPUT_ROUNDS):
+            message = await self.exchange(
+                method, {**(params or {}), **further} if further else params, patience, on_progress, headers
+            )
+            error = error_of(message)
+            if error is not None:
+                raise error
+            result = message.get("result")
+            if not isinstance(result, dict):
+                raise MCPError(INTERNAL_ERROR, f"the answer to {method} has no result")
+            kind = result.get("resultType", "complete")
+            if not self.dialect.is_modern or kind == "complete":
+                return result
+            if kind != "input_required":
+                raise MCPError(INTERNAL_ERROR, f"the answer to {method} is of the unknown type {kind!r}")
+            with rt.fail_at(patience.deadline):
+                further = await self._input(result)
+        raise MCPError(INTERNAL_ERROR, f"{method}: the server asked for input more than {MAX_INPUT_ROUNDS} times")
+
+    async def exchange(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        patience: Patience,
+        on_progress: OnProgress | None = None,
+        headers: Mapping[str, str] | None = None,
+        dialect: Dialect | None = None,
+    ) -> Message:
+        """The answer to one call, whatever it says."""
+        dialect = dialect or self.dialect
+        number = next(self._ids)
+        params = dialect.params(params, number if on_progress is not None else None)
+        call = Call(number, method, params, patience, {**dialect.headers(method, params), **(headers or {})})
+        with rt.fail_at(patience.deadline):
+            pending = await self.link.begin(call)
+        try:
+            while True:
+                with rt.fail_at(patience.deadline):
+                    message = await pending.next()
+                if is_answer(message):
+                    return message
+                patience.extend()
+                if on_progress is not None:
+                    await self._report(on_progress, message)
+        except (ConnectionError, MCPError):
+            raise
+        except BaseException:  # its time is over, or nobody waits any more
+            await _give_up(pending)
+            raise
+        finally:
+            await pending.close()
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Tell the server something."""
+        await self.link.send(notification(method, params))
+
+    def listen(self, patience: Callable[[], Patience]) -> None:
+        """Have the server say when its tools change; in the old era it does so by itself."""
+        tools = self.server.capabilities.get("tools")
+        if self.dialect.is_modern and not self._is_listening and isinstance(tools, dict) and tools.get("listChanged"):
+            self._is_listening = True
+            self._background.start_soon(self._listen, patience())
+
+    async def close(self) -> None:
+        """End the connection; from any thread, task or loop."""
+        self._background.cancel()
+        await self.link.close()
+
+    async def _report(self, on_progress: OnProgress, message: Message) -> None:
+        params = message.get("params") or {}
+        try:
+            await rt.call(on_progress, params.get("progress"), params.get("total"), params.get("message"))
+        except Exception:
+            logger.exception("on_progress raised")
+
+    async def _input(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """What the server wants before it goes on, as further parameters of the same call."""
+        requests = result.get("inputRequests")
+        further: dict[str, Any] = {}
+        if isinstance(requests, dict) and requests:
+            further["inputResponses"] = {
+                name: await self._handlers.answer(request.get("method"), request.get("params") or {})
+                for name, request in requests.items()
+                if isinstance(request, dict)
+            }
+        if "requestState" in result:
+            further["requestState"] = result["requestState"]
+        if not further:
+            raise MCPError(INTERNAL_ERROR, "the server asks for input without saying for which")
+        return further
+
+    # ---- what the server says by itself
+
+    def receive(self, message: Message) -> None:
+        """Take a message that belongs to no call. Never waits: whatever has to be done is done elsewhere."""
+        if is_request(message):
+            self._background.start_soon(self._answer, message)
+        elif "method" in message:
+            if message["method"] == "notifications/tools/list_changed":
+                self.generation += 1
+            if self._handlers.wants(message["method"]):
+                self._pass_on(message)
+
+    def _pass_on(self, message: Message) -> None:
+        """Have a handler told, after those that came before."""
+        if self._notices is None:
+            self._notices = rt.Channel()
+            self._background.start_soon(self._tell_handlers, self._notices)
+        self._notices.put(message)
+
+    async def _tell_handlers(self, notices: rt.Channel[Message]) -> None:
+        while True:
+            message = await notices.get()
+            await self._handlers.tell(message["method"], message.get("params") or {})
+
+    async def _answer(self, message: Message) -> None:
+        """Answer a request of the server."""
+        try:
+            result = await self._handlers.answer(message["method"], message.get("params") or {})
+            answer = result_answer(message["id"], result)
+        except MCPError as error:
+            answer = error_answer(message["id"], error.code or METHOD_NOT_FOUND, error.message)
+        except Exception as error:
+            logger.exception("the handler of %s raised", message["method"])
+            answer = error_answer(message["id"], INTERNAL_ERROR, f"{type(error).__name__}: the handler raised")
+        try:
+            await self.link.send(answer)
+        except ConnectionError as error:
+            logger.debug("an answer to the MCP server was not sent: %s", error)
+
+    async def _listen(self, patience: Patience) -> None:
+        """Hold the subscription open; when it ends, the list is taken to have changed."""
+        dialect = self.dialect
+        params = dialect.params({"notifications": {"toolsListChanged": True}}, None)
+        call = Call(
+            next(self._ids), "subscriptions/listen", params, patience, dialect.headers("subscriptions/listen", params)
+        )
+        try:
+            pending = await self.link.begin(call)
+            try:
+                error = error_of(await pending.next())
+                if error is not None:
+                    raise error
+            finally:
+                await pending.close()
+            self._is_listening = False
+        except MCPError as error:
+            logger.debug("the MCP server offers no subscription: %s", error)
+        except ConnectionError as error:
+            logger.debug("the subscription of the MCP server broke off: %s", error)
+            self._is_listening = False
+        self.generation += 1
+
+
+async def _give_up(pending: AsyncPendingCall) -> None:
+    with rt.shield(GIVE_UP_SECONDS):
+        await pending.abandon()
