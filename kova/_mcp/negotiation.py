@@ -95,6 +95,7 @@ class Negotiation:
         self._probe_was_silent = False
         begins_old = protocol == "legacy" or (protocol == "auto" and known_era == "legacy")
         self.step: Step = Initialize(HANDSHAKE_VERSIONS[0]) if begins_old else Discover(MODERN_VERSION)
+        self._discoveries = 0 if begins_old else 1
         self._tried.add(self.step)
 
     def answered(self, message: Message) -> None:
@@ -159,20 +160,15 @@ class Negotiation:
             self._go(Initialize(HANDSHAKE_VERSIONS[0]), reason)
 
     def _try_offered(self, offered: list[str], reason: KovaError) -> None:
-        modern = Discover(MODERN_VERSION)
-        if MODERN_VERSION in offered and modern not in self._tried and self._protocol != "legacy":
-            return self._go(modern, reason)
-        if MODERN_VERSION in offered and self._probe_was_silent and self._protocol != "legacy":
-            self._probe_was_silent = False
-            self.step = modern  # it was only slow, and is awake now
-            return None
+        """Take the best version that the server names, even one that it has just refused: it may have been asleep."""
+        was_silent, self._probe_was_silent = self._probe_was_silent, False
+        if self._protocol != "legacy" and (MODERN_VERSION in offered or was_silent) and self._discoveries < 2:
+            self.step = Discover(MODERN_VERSION)
+            self._discoveries += 1
+            return
         for version in HANDSHAKE_VERSIONS:
             if version in offered and Initialize(version) not in self._tried:
                 return self._go(Initialize(version), reason)
-        if self._probe_was_silent and self._protocol == "auto":
-            self._probe_was_silent = False
-            self.step = modern
-            return None
         raise reason
 
     def _go(self, step: Step, reason: KovaError) -> None:

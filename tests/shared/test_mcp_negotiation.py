@@ -52,6 +52,14 @@ def test_a_modern_server_of_another_version_is_no_old_server() -> None:
         negotiation.answered(unsupported("2027-01-01"))
 
 
+def test_a_version_that_is_refused_and_offered_is_tried_once_more() -> None:
+    negotiation = Negotiation("auto")
+    negotiation.refused(Refused("refused", 400, unsupported("2026-07-28")))
+    assert negotiation.step == PROBE
+    with pytest.raises(MCPError):
+        negotiation.refused(Refused("refused", 400, unsupported("2026-07-28")))
+
+
 def test_a_server_of_both_eras_that_wants_the_old_one_is_initialized() -> None:
     negotiation = Negotiation("auto")
     negotiation.answered(unsupported("2025-06-18", "2025-03-26"))
