@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import signal
+
+from .._terminal import plain
 
 __all__ = ["LastWords", "how_it_ended"]
 
 KEPT = 8 * 1024  # bytes
 _SHOWN = 1_200  # characters, which leaves room for the rest of an error's message
-
-# Terminal escapes: control sequences, operating system commands, and the short ones; then all other control characters.
-_ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]", re.S
-)
-_CONTROLS = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class LastWords:
@@ -30,8 +25,7 @@ class LastWords:
     @property
     def text(self) -> str:
         """The end of it, fit to be shown in a terminal."""
-        text = _ESCAPES.sub("", self._tail.decode(errors="replace"))
-        return _CONTROLS.sub("", text).strip()[-_SHOWN:]
+        return plain(self._tail.decode(errors="replace")).strip()[-_SHOWN:]
 
 
 def how_it_ended(status: int | None) -> str:

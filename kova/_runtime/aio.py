@@ -18,7 +18,7 @@ import anyio.abc
 import anyio.lowlevel
 import sniffio
 
-from .._loops import loop_scheduler
+from .._loops import Scheduler, loop_scheduler
 from ..cancellation import CancellationToken
 from ..errors import BuildError, TurnCancelledError
 from . import workers
@@ -198,7 +198,8 @@ class Background:
     """
 
     def __init__(self) -> None:
-        self._scopes: dict[anyio.CancelScope, object] = {}  # with what must be kept from the collector
+        # Each with what reaches its loop, and what must be kept from the collector.
+        self._scopes: dict[anyio.CancelScope, tuple[Scheduler, object]] = {}
 
     def start_soon(self, function: Callable[..., Any], /, *args: Any) -> None:
         scope = anyio.CancelScope()
@@ -210,13 +211,14 @@ class Background:
             finally:
                 self._scopes.pop(scope, None)
 
-        self._scopes[scope] = None
-        self._scopes[scope] = _spawn(run)
+        schedule = loop_scheduler()
+        self._scopes[scope] = schedule, None
+        self._scopes[scope] = schedule, _spawn(run)
 
     def cancel(self) -> None:
-        """Tell all tasks to stop."""
-        for scope in list(self._scopes):
-            scope.cancel()
+        """Tell all tasks to stop; from any thread, also when their loop is gone."""
+        for scope, (schedule, _) in list(self._scopes.items()):
+            schedule(scope.cancel)
 
 
 def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> object:

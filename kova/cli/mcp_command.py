@@ -1,0 +1,155 @@
+"""`kova mcp`: look at the tools of an MCP server, call one, or check that a server works."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from .. import MCPClient
+from .._terminal import plain
+from ..errors import BuildError
+from ..mcp import HTTPSSETransport, MCPToolDefinition, MCPToolResult, MCPTransport, StdioTransport
+from ..mcp import StreamableHTTPTransport as HTTPTransport
+from .checks import check_server
+
+__all__ = ["add_to", "transport_from"]
+
+WIDTH = 100
+EPILOG = """\
+The server is a URL, or a command in one argument:
+  kova mcp list "npx -y @modelcontextprotocol/server-filesystem ."
+  kova mcp call https://example.com/mcp search '{"query": "kova"}' --header "Authorization: Bearer ..."
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command and its own commands to a parser."""
+    mcp = commands.add_parser("mcp", help="list, call and check the tools of an MCP server")
+    own = mcp.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add(own, "list", _list, "list the server's tools with their arguments")
+    call = _add(own, "call", _call, "call a tool")
+    call.add_argument("tool", help="the server's name of the tool")
+    call.add_argument("arguments", nargs="?", default="{}", help="a JSON object; {} if not given")
+    _add(own, "check", _check, "connect, list the tools, and say what is wrong")
+
+
+def _add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=help, description=help, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("server", metavar="COMMAND_OR_URL", help="how the server is started or reached")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--sse", action="store_true", help="the URL is that of an HTTP+SSE server (2024-11-05)")
+    parser.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="sent to a URL")
+    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="given to a command")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="60 if not given")
+    return parser
+
+
+def transport_from(
+    server: str,
+    *,
+    headers: list[str] | None = None,
+    env: list[str] | None = None,
+    timeout: float = 60.0,
+    is_sse: bool = False,
+) -> MCPTransport:
+    """The transport that a command or URL means.
+
+    Raises:
+        BuildError: It means none.
+    """
+    if server.startswith(("http://", "https://")):
+        pairs = dict(_pair(header, ":", "--header") for header in headers or ())
+        return HTTPSSETransport(server, pairs) if is_sse else HTTPTransport(server, pairs)
+    try:
+        command, *args = shlex.split(server)
+    except ValueError as error:
+        raise BuildError(f"not a command: {server!r}: {error}") from error
+    variables = dict(_pair(variable, "=", "--env") for variable in env or ())
+    return StdioTransport(command, args, variables, start_timeout=timeout)
+
+
+def _pair(text: str, separator: str, option: str) -> tuple[str, str]:
+    name, found, value = text.partition(separator)
+    if not found or not name.strip():
+        raise BuildError(f"{option} wants NAME{separator}VALUE")
+    return name.strip(), value.strip()
+
+
+def _client(options: argparse.Namespace) -> MCPClient:
+    transport = transport_from(
+        options.server, headers=options.header, env=options.env, timeout=options.timeout, is_sse=options.sse
+    )
+    return MCPClient(transport, timeout=options.timeout, max_total_timeout=max(options.timeout, 300.0))
+
+
+def _list(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        tools = client.list_tools()
+    if options.json:
+        print(json.dumps([tool.raw for tool in tools], indent=2, ensure_ascii=False))
+    elif not tools:
+        print("The server has no tools.")
+    else:
+        print("\n\n".join(_described(tool) for tool in tools))
+    return 0
+
+
+def _call(options: argparse.Namespace) -> int:
+    arguments = _json_object(options.arguments)
+    with _client(options) as client:
+        result = client.call_tool(options.tool, arguments)
+    print(json.dumps(dict(result.raw), indent=2, ensure_ascii=False) if options.json else _readable(result))
+    return 1 if result.is_error else 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        report = check_server(client)
+    if options.json:
+        print(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+    else:
+        print(plain(report.as_text()))
+    return 1 if report.problems else 0
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise BuildError(f"the arguments are not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BuildError("the arguments must be a JSON object")
+    return value
+
+
+def _described(tool: MCPToolDefinition) -> str:
+    """A tool as a person reads it. What the server says is shown without terminal escapes."""
+    lines = [plain(tool.name) + (f" - {plain(tool.title)}" if tool.title else "")]
+    lines += textwrap.wrap(plain(tool.description), WIDTH, initial_indent="  ", subsequent_indent="  ")
+    required = tool.input_schema.get("required")
+    properties = tool.input_schema.get("properties")
+    for name, schema in properties.items() if isinstance(properties, dict) else ():
+        lines += _parameter(name, schema, isinstance(required, list) and name in required)
+    return "\n".join(lines)
+
+
+def _parameter(name: str, schema: object, is_required: bool) -> list[str]:
+    schema = schema if isinstance(schema, dict) else {}
+    kind = schema.get("type") or next((word for word in ("enum", "anyOf", "$ref") if word in schema), "any")
+    shown = f"{name}: {' | '.join(kind) if isinstance(kind, list) else kind}{'' if is_required else ', optional'}"
+    text = f"{shown}. {schema['description']}" if schema.get("description") else shown
+    return textwrap.wrap(plain(text), WIDTH, initial_indent="    ", subsequent_indent="      ")
+
+
+def _readable(result: MCPToolResult) -> str:
+    content = result.for_model().content
+    if isinstance(content, str):
+        return plain(content)
+    return plain("\n".join(getattr(block, "text", repr(block)) for block in content))
