@@ -14,7 +14,7 @@ from ..._runtime import aio as rt
 from ...cancellation import CancellationToken
 from ...errors import ConnectionError, KovaError, StreamError, TimeoutError, TurnCancelledError
 from ..http import AsyncPooledResponse
-from .http_requests import AsyncHTTPRequests
+from .http_requests import AsyncHTTPRequests, AsyncMCPRequest
 
 __all__ = ["AsyncListener", "messages_of"]
 
@@ -44,30 +44,37 @@ class AsyncListener:
         self._stopped = CancellationToken()
         self._background = rt.Background()
 
-    def start(self) -> None:
-        """Begin to listen."""
-        self._background.start_soon(self._run)
+    async def start(self) -> None:
+        """Begin to listen: the request is sent when this returns, so that it comes before all calls that follow.
+
+        Raises:
+            ConnectionError, TimeoutError: It could not be sent.
+        """
+        request = self._requests.request("GET", self._headers)
+        await request.send()
+        self._background.start_soon(self._run, request)
 
     def stop(self) -> None:
         """Listen no longer; from any thread."""
         self._stopped.cancel()
 
-    async def _run(self) -> None:
+    async def _run(self, request: AsyncMCPRequest) -> None:
         try:
             with rt.cancel_on(self._stopped):
-                await self._listen()
+                await self._listen(request)
         except TurnCancelledError:
             pass
         except KovaError as error:
             logger.warning("%s is not listened to: %s", self._requests.shown, error)
 
-    async def _listen(self) -> None:
+    async def _listen(self, sent: AsyncMCPRequest | None) -> None:
         pause = FIRST_PAUSE
         while not self._requests.is_closed:
             parser = SSEEventParser(self._limit)
             has_spoken = False
             try:
-                response = await self._open()
+                request, sent = sent, None
+                response = await self._response(request or await self._asked_again())
                 if response is None:
                     return
                 has_spoken = await self._read(response, parser)
@@ -84,11 +91,14 @@ class AsyncListener:
                 pause = min(parser.retry if has_spoken else max(parser.retry, pause), LONGEST_RETRY)
             await rt.sleep(pause)
 
-    async def _open(self) -> AsyncPooledResponse | None:
-        """The response that brings the stream; None where there is none."""
+    async def _asked_again(self) -> AsyncMCPRequest:
         request = self._requests.request("GET", self._headers)
+        await request.send()
+        return request
+
+    async def _response(self, request: AsyncMCPRequest) -> AsyncPooledResponse | None:
+        """The response that brings the stream; None where there is none."""
         try:
-            await request.send()
             response = await request.response()
         finally:
             request.close()

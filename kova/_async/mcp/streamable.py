@@ -92,7 +92,7 @@ class AsyncStreamableLink:
         await response.close(drain=True)
         if message.get("method") == "notifications/initialized" and self.is_legacy and self._listener is None:
             self._listener = AsyncListener(self.requests, self.stream_headers(), self.take, self.limit)
-            self._listener.start()
+            await self._listener.start()
 
     def negotiated(self, version: str, *, is_modern: bool) -> None:
         """Take note of the protocol version that calls are made in from now on.

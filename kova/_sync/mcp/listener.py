@@ -17,7 +17,7 @@ from ..._runtime import threads as rt
 from ...cancellation import CancellationToken
 from ...errors import ConnectionError, KovaError, StreamError, TimeoutError, TurnCancelledError
 from ..http import PooledResponse
-from .http_requests import HTTPRequests
+from .http_requests import HTTPRequests, MCPRequest
 
 __all__ = ["Listener", "messages_of"]
 
@@ -48,29 +48,36 @@ class Listener:
         self._background = rt.Background()
 
     def start(self) -> None:
-        """Begin to listen."""
-        self._background.start_soon(self._run)
+        """Begin to listen: the request is sent when this returns, so that it comes before all calls that follow.
+
+        Raises:
+            ConnectionError, TimeoutError: It could not be sent.
+        """
+        request = self._requests.request("GET", self._headers)
+        request.send()
+        self._background.start_soon(self._run, request)
 
     def stop(self) -> None:
         """Listen no longer; from any thread."""
         self._stopped.cancel()
 
-    def _run(self) -> None:
+    def _run(self, request: MCPRequest) -> None:
         try:
             with rt.cancel_on(self._stopped):
-                self._listen()
+                self._listen(request)
         except TurnCancelledError:
             pass
         except KovaError as error:
             logger.warning("%s is not listened to: %s", self._requests.shown, error)
 
-    def _listen(self) -> None:
+    def _listen(self, sent: MCPRequest | None) -> None:
         pause = FIRST_PAUSE
         while not self._requests.is_closed:
             parser = SSEEventParser(self._limit)
             has_spoken = False
             try:
-                response = self._open()
+                request, sent = sent, None
+                response = self._response(request or self._asked_again())
                 if response is None:
                     return
                 has_spoken = self._read(response, parser)
@@ -87,11 +94,14 @@ class Listener:
                 pause = min(parser.retry if has_spoken else max(parser.retry, pause), LONGEST_RETRY)
             rt.sleep(pause)
 
-    def _open(self) -> PooledResponse | None:
-        """The response that brings the stream; None where there is none."""
+    def _asked_again(self) -> MCPRequest:
         request = self._requests.request("GET", self._headers)
+        request.send()
+        return request
+
+    def _response(self, request: MCPRequest) -> PooledResponse | None:
+        """The response that brings the stream; None where there is none."""
         try:
-            request.send()
             response = request.response()
         finally:
             request.close()
