@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import pytest
 
+from tests.mcp_http_server import MCPHTTPServer
 from tests.server import ModelServer
 
 
@@ -35,4 +36,11 @@ def _no_event_loop_in_the_blocking_twin(request: pytest.FixtureRequest, monkeypa
 def server() -> Iterator[ModelServer]:
     """A model server that answers what the test plays."""
     with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def mcp_server() -> Iterator[MCPHTTPServer]:
+    """An MCP server over HTTP that does what the test says."""
+    with MCPHTTPServer() as running:
         yield running

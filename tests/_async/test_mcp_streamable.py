@@ -3,66 +3,19 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 import kova
 from kova._async.mcp.streamable import AsyncStreamableLink
-from kova._mcp.calls import Call
 from kova._mcp.failures import LinkLost, NotDelivered, Refused, SessionExpired
-from kova._mcp.jsonrpc import Message, notification
 from kova._runtime import aio as rt
 from kova.mcp import StreamableHTTPTransport
+from tests._async.mcp_http_links import INITIALIZED, answer_to, begin_session, linked, messages_of
 from tests.mcp_http_server import NOTE, PING, SESSION, VERSION, Exchange, MCPHTTPServer, Seen, call
 
 pytestmark = pytest.mark.anyio
-
-INITIALIZED = notification("notifications/initialized")
-
-
-@pytest.fixture
-def mcp_server() -> Iterator[MCPHTTPServer]:
-    with MCPHTTPServer() as running:
-        yield running
-
-
-@asynccontextmanager
-async def linked(server: MCPHTTPServer, seen: Seen | None = None, **options: Any) -> AsyncIterator[AsyncStreamableLink]:
-    """A link that is closed in the end."""
-    transport = StreamableHTTPTransport(server.url, headers={"X-Mine": "1"})
-    link = AsyncStreamableLink(transport, seen or Seen(), **options)
-    await link.open()
-    try:
-        yield link
-    finally:
-        await link.close()
-
-
-async def begin_session(link: AsyncStreamableLink) -> None:
-    """The handshake, as far as the link sees it."""
-    await answer_to(link, call("initialize"))
-    link.negotiated(VERSION, is_modern=False)
-    await link.send(INITIALIZED)
-
-
-async def messages_of(link: AsyncStreamableLink, wanted: Call) -> list[Message]:
-    """All that comes for a call, the answer last."""
-    pending = await link.begin(wanted)
-    try:
-        messages = [await pending.next()]
-        while "method" in messages[-1]:
-            messages.append(await pending.next())
-        return messages
-    finally:
-        await pending.close()
-
-
-async def answer_to(link: AsyncStreamableLink, wanted: Call) -> Message:
-    return (await messages_of(link, wanted))[-1]
-
 
 # ---- what works
 

@@ -6,66 +6,19 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 import kova
-from kova._mcp.calls import Call
 from kova._mcp.failures import LinkLost, NotDelivered, Refused, SessionExpired
-from kova._mcp.jsonrpc import Message, notification
 from kova._runtime import threads as rt
 from kova._sync.mcp.streamable import StreamableLink
 from kova.mcp import StreamableHTTPTransport
+from tests._sync.mcp_http_links import INITIALIZED, answer_to, begin_session, linked, messages_of
 from tests.mcp_http_server import NOTE, PING, SESSION, VERSION, Exchange, MCPHTTPServer, Seen, call
 
 pytestmark = pytest.mark.anyio
-
-INITIALIZED = notification("notifications/initialized")
-
-
-@pytest.fixture
-def mcp_server() -> Iterator[MCPHTTPServer]:
-    with MCPHTTPServer() as running:
-        yield running
-
-
-@contextmanager
-def linked(server: MCPHTTPServer, seen: Seen | None = None, **options: Any) -> Iterator[StreamableLink]:
-    """A link that is closed in the end."""
-    transport = StreamableHTTPTransport(server.url, headers={"X-Mine": "1"})
-    link = StreamableLink(transport, seen or Seen(), **options)
-    link.open()
-    try:
-        yield link
-    finally:
-        link.close()
-
-
-def begin_session(link: StreamableLink) -> None:
-    """The handshake, as far as the link sees it."""
-    answer_to(link, call("initialize"))
-    link.negotiated(VERSION, is_modern=False)
-    link.send(INITIALIZED)
-
-
-def messages_of(link: StreamableLink, wanted: Call) -> list[Message]:
-    """All that comes for a call, the answer last."""
-    pending = link.begin(wanted)
-    try:
-        messages = [pending.next()]
-        while "method" in messages[-1]:
-            messages.append(pending.next())
-        return messages
-    finally:
-        pending.close()
-
-
-def answer_to(link: StreamableLink, wanted: Call) -> Message:
-    return (messages_of(link, wanted))[-1]
-
 
 # ---- what works
 
