@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from urllib.parse import urljoin, urlsplit
 
 from ..._log import logger
 from ..._mcp import jsonrpc
 from ..._mcp.calls import Call
-from ..._mcp.failures import LinkLost
+from ..._mcp.failures import LinkLost, NotDelivered
 from ..._mcp.http_rules import is_event_stream
 from ..._mcp.jsonrpc import Message
 from ..._mcp.sse_events import SSEEvent, SSEEventParser
@@ -105,7 +106,7 @@ class AsyncSSELink:
             NotDelivered: It was not sent.
         """
         if self._end is not None:
-            raise self._end
+            raise NotDelivered(f"there is no connection any more: {self._end}") from self._end
         pending = AsyncSSECall(self, call, self._post(call.message))
         self._calls[call.id] = pending
         try:
@@ -219,7 +220,7 @@ class AsyncSSECall:
             self._is_delivered = True
         message = await self._link.requests.next_of(self.arrived)
         if isinstance(message, KovaError):
-            raise message
+            raise copy(message) from message  # each call has its own traceback
         self._is_answered = jsonrpc.is_answer(message)
         return message
 
