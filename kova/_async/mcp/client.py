@@ -273,7 +273,7 @@ class AsyncMCPClient:
                 is_repeated = True
                 await self._renew(session)
             except LinkLost as error:
-                await self._drop(session)
+                await self._drop_dead(session)
                 if self._is_closed:
                     raise _closed() from error
                 if method != "tools/call" and not is_repeated:
@@ -281,8 +281,7 @@ class AsyncMCPClient:
                     continue  # reading twice does no harm
                 raise _not_retried(f"{error.message}; the call may have run, and was not repeated") from error
             except StreamError:
-                if not session.is_open:
-                    await self._drop(session)
+                await self._drop_dead(session)
                 raise
 
     async def _connected(self) -> AsyncMCPSession:
@@ -302,7 +301,8 @@ class AsyncMCPClient:
             if self._is_closed:
                 raise _closed()
             if present is not None:
-                await self._drop(present)
+                self._session = self._tools = None
+                await present.retire()
             try:
                 session = await self._connector.connect(self._timeout)
             except (Refused, SessionExpired) as error:
@@ -315,11 +315,12 @@ class AsyncMCPClient:
             self._session = session
             return session
 
-    async def _drop(self, session: AsyncMCPSession) -> None:
-        """Close a session that is of no use any more."""
-        if self._session is session:
-            self._session = self._tools = None
-        await session.close()
+    async def _drop_dead(self, session: AsyncMCPSession) -> None:
+        """Free a session whose server has gone; over HTTP only the one call has lost its stream."""
+        if not session.is_open:
+            if self._session is session:
+                self._session = self._tools = None
+            await session.close()
 
     def _present(self) -> AsyncMCPSession:
         if self._session is None:

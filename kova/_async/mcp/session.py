@@ -58,6 +58,8 @@ class AsyncMCPSession:
         self._background = rt.Background()
         self._notices: rt.Channel[Message] | None = None
         self._is_listening = False
+        self._under_way: set[int] = set()
+        self._is_retired = False
         self.generation = 0
 
     @property
@@ -115,6 +117,15 @@ class AsyncMCPSession:
         number = next(self._ids)
         params = dialect.params(params, number if on_progress is not None else None)
         call = Call(number, method, params, patience, {**dialect.headers(method, params), **(headers or {})})
+        self._under_way.add(number)
+        try:
+            return await self._answer_to(call, patience, on_progress)
+        finally:
+            self._under_way.discard(number)
+            if self._is_retired and not self._under_way:
+                await self.close()
+
+    async def _answer_to(self, call: Call, patience: Patience, on_progress: OnProgress | None) -> Message:
         with rt.fail_at(patience.deadline):
             pending = await self.link.begin(call)
         try:
@@ -149,6 +160,12 @@ class AsyncMCPSession:
         """End the connection; from any thread, task or loop."""
         self._background.cancel()
         await self.link.close()
+
+    async def retire(self) -> None:
+        """End the connection when the calls that are under way have ended: each learns for itself what becomes of it."""
+        self._is_retired = True
+        if not self._under_way:
+            await self.close()
 
     async def _report(self, on_progress: OnProgress, message: Message) -> None:
         params = message.get("params") or {}

@@ -276,7 +276,7 @@ class MCPClient:
                 is_repeated = True
                 self._renew(session)
             except LinkLost as error:
-                self._drop(session)
+                self._drop_dead(session)
                 if self._is_closed:
                     raise _closed() from error
                 if method != "tools/call" and not is_repeated:
@@ -284,8 +284,7 @@ class MCPClient:
                     continue  # reading twice does no harm
                 raise _not_retried(f"{error.message}; the call may have run, and was not repeated") from error
             except StreamError:
-                if not session.is_open:
-                    self._drop(session)
+                self._drop_dead(session)
                 raise
 
     def _connected(self) -> MCPSession:
@@ -305,7 +304,8 @@ class MCPClient:
             if self._is_closed:
                 raise _closed()
             if present is not None:
-                self._drop(present)
+                self._session = self._tools = None
+                present.retire()
             try:
                 session = self._connector.connect(self._timeout)
             except (Refused, SessionExpired) as error:
@@ -318,11 +318,12 @@ class MCPClient:
             self._session = session
             return session
 
-    def _drop(self, session: MCPSession) -> None:
-        """Close a session that is of no use any more."""
-        if self._session is session:
-            self._session = self._tools = None
-        session.close()
+    def _drop_dead(self, session: MCPSession) -> None:
+        """Free a session whose server has gone; over HTTP only the one call has lost its stream."""
+        if not session.is_open:
+            if self._session is session:
+                self._session = self._tools = None
+            session.close()
 
     def _present(self) -> MCPSession:
         if self._session is None:
