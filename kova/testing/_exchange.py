@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Self
 
 from .. import _json
 from .._script import Answer, Part
-from ._playing import error_body, play
+from ._playing import play, send_error
 
 __all__ = ["Exchange"]
 
@@ -89,7 +89,7 @@ class Exchange:
             message: What the API says.
             headers: Further headers.
         """
-        self.send_json(error_body(self, status, message), status, headers)
+        send_error(self, status, message, headers)
 
     def send_json(self, value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         """Answer with JSON."""

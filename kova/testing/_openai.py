@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING
 
 from .. import _json
 from ..errors import ProviderError, ProviderErrorClass
-from ..messages import JSONObject, ThinkingBlock
-from ..responses import (
-    ModelInfo,
-    StopEvent,
-    StopReason,
-    StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolUseDelta,
-    UsageEvent,
-    UsageStats,
-)
-from ._wire import Question, WireFormat
+from ..responses import ModelInfo, StopEvent, StopReason, StreamEvent, UsageEvent, UsageStats
+from ._blocks import Block, Blocks, Kind, Piece
+from ._wire import Question, WireFormat, error_class, known
 
 if TYPE_CHECKING:
     from ._exchange import Exchange
@@ -49,25 +39,17 @@ def _read(exchange: Exchange) -> Question:
 
 
 def _complete(question: Question, events: Sequence[StreamEvent]) -> object:
-    """One message, with what all the deltas say."""
-    texts: dict[str, str] = {}
-    calls: dict[int, dict[str, object]] = {}
-    arguments: dict[int, str] = {}
-    finish, usage = None, {}
-    for event in events:
-        if isinstance(event, ToolUseDelta):
-            arguments[event.index] = arguments.get(event.index, "") + event.input_delta
-            calls[event.index] = _call(event, arguments[event.index])
-        elif isinstance(event, StopEvent):
-            finish = _finish(event)
-        elif isinstance(event, UsageEvent):
-            usage = _usage(event.usage)
-        else:
-            for name, text in _text(event).items():
-                texts[name] = texts.get(name, "") + text
-    message = {"role": "assistant", "content": None, **texts, **({"tool_calls": [*calls.values()]} if calls else {})}
-    choice = {"index": 0, "message": message, "finish_reason": finish}
-    return {**_head(question, "chat.completion"), "choices": [choice], **({"usage": usage} if usage else {})}
+    blocks = Blocks(events, in_order=False)
+    calls = [_call(block, block.text) for block in blocks.all if block.kind is Kind.CALL]
+    thinking = blocks.text(Kind.THINKING)
+    message = {
+        "role": "assistant",
+        "content": blocks.text(Kind.TEXT) or None,
+        **known({"reasoning_content": thinking or None, "tool_calls": calls or None}),
+    }
+    choice = {"index": 0, "message": message, "finish_reason": _finish(blocks.stop)}
+    usage = None if blocks.usage is None else _usage(blocks.usage)
+    return {**_head(question, "chat.completion"), "choices": [choice], **known({"usage": usage})}
 
 
 class _StreamWriter:
@@ -75,17 +57,16 @@ class _StreamWriter:
 
     def __init__(self, question: Question) -> None:
         self._head = _head(question, "chat.completion.chunk")
+        self._blocks = Blocks(in_order=False)
 
     def event(self, event: StreamEvent) -> bytes:
+        piece = self._blocks.add(event)
         match event:
-            case ToolUseDelta(index=index):
-                return self._delta({"tool_calls": [{"index": index, **_call(event, event.input_delta)}]})
             case UsageEvent(usage=usage):
                 return _sse({**self._head, "choices": [], "usage": _usage(usage)})
             case StopEvent():
                 return self._delta({}, _finish(event))
-            case _:
-                return self._delta(_text(event))
+        return b"" if piece is None else self._delta(_piece(piece))
 
     def error(self, error: ProviderError) -> bytes:
         return _sse(_error(error))
@@ -105,18 +86,18 @@ def _head(question: Question, kind: str) -> dict[str, object]:
     return {"id": _ID, "object": kind, "created": _CREATED, "model": question.model}
 
 
-def _text(event: StreamEvent) -> dict[str, str]:
-    """Text and reasoning, which are strings of the message, or of its deltas."""
-    match event:
-        case TextDelta(text=text):
-            return {"content": text}
-        case ThinkingDelta(text=text) | ThinkingBlock(thinking=text):  # signatures have no place in this API
-            return {"reasoning_content": text}
-    raise TypeError(f"chat completions have no {type(event).__name__}")
+def _piece(piece: Piece) -> dict[str, object]:
+    match piece.block.kind:
+        case Kind.TEXT:
+            return {"content": piece.text}
+        case Kind.THINKING:
+            return {"reasoning_content": piece.text}  # signatures have no place in this API
+        case Kind.CALL:
+            return {"tool_calls": [{"index": piece.block.index, **_call(piece.block, piece.text)}]}
 
 
-def _call(event: ToolUseDelta, arguments: str) -> dict[str, object]:
-    return {"id": event.id, "type": "function", "function": {"name": event.name, "arguments": arguments}}
+def _call(block: Block, arguments: str) -> dict[str, object]:
+    return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
 def _finish(event: StopEvent) -> str:
@@ -129,18 +110,14 @@ def _usage(usage: UsageStats) -> dict[str, object]:
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": _known(prompt) or None,
-        "completion_tokens_details": _known({"reasoning_tokens": usage.thinking_tokens}) or None,
+        "prompt_tokens_details": known(prompt) or None,
+        "completion_tokens_details": known({"reasoning_tokens": usage.thinking_tokens}) or None,
     }
-    return _known(counts)
-
-
-def _known(fields: JSONObject) -> dict[str, object]:
-    return {name: value for name, value in fields.items() if value is not None}
+    return known(counts)
 
 
 def _error(error: ProviderError) -> object:
-    code = _CODES.get(error.provider_class or ProviderErrorClass.OTHER, "scripted")
+    code = _CODES.get(error_class(error), "scripted")
     if error.is_quota_exhausted:
         code = "insufficient_quota"
     if error.is_context_length:
@@ -150,7 +127,7 @@ def _error(error: ProviderError) -> object:
 
 def _models(models: Sequence[ModelInfo]) -> object:
     entries = [
-        {**model.raw, **_known({"id": model.id, "created": model.created, "owned_by": model.owned_by})}
+        {**model.raw, **known({"id": model.id, "created": model.created, "owned_by": model.owned_by})}
         for model in models
     ]
     return {"object": "list", "data": [{"object": "model", **entry} for entry in entries]}

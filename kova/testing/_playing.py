@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .. import _json
 from .._formats.error_classes import status_class
 from .._script import Answer, Delay, Part, Step, steps
-from ..errors import ConnectionError, KovaError, ProviderError, ProviderErrorClass
+from ..errors import ConnectionError, KovaError, ProviderError
 from ..responses import ModelInfo, StreamEvent
+from ._anthropic import ANTHROPIC
+from ._bedrock import BEDROCK
+from ._gemini import GEMINI
+from ._ollama import OLLAMA
 from ._openai import OPENAI
-from ._wire import Question, WireFormat
+from ._wire import Question, WireFormat, http_status
 
 if TYPE_CHECKING:
     from ._exchange import Exchange
 
-__all__ = ["error_body", "models_body", "play"]
+__all__ = ["models_body", "play", "send_error"]
 
-FORMATS = (OPENAI,)
-
-# The status of an error that says only of what class it is.
-_STATUS = {
-    ProviderErrorClass.AUTH_INVALID: 401,
-    ProviderErrorClass.AUTH_FORBIDDEN: 403,
-    ProviderErrorClass.RATE_LIMITED: 429,
-    ProviderErrorClass.OVERLOADED: 503,
-    ProviderErrorClass.INVALID_REQUEST: 400,
-    ProviderErrorClass.NOT_FOUND: 404,
-    ProviderErrorClass.OTHER: 501,
-}
+FORMATS = (ANTHROPIC, GEMINI, OLLAMA, BEDROCK, OPENAI)
 
 
 def play(exchange: Exchange, answer: Answer | Iterator[Part]) -> None:
@@ -53,15 +46,19 @@ def models_body(exchange: Exchange, models: Sequence[ModelInfo]) -> object:
     return wire.models_body(models) if wire.models.search(exchange.path) else None
 
 
-def error_body(exchange: Exchange, status: int, message: str) -> object:
-    """The JSON body of an error."""
-    return _format_of(exchange).error(ProviderError(message, status, status_class(status)))
+def send_error(exchange: Exchange, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+    """Answer with an error in the wire format of the request's API."""
+    _send_error(exchange, _format_of(exchange), ProviderError(message, status, status_class(status)), headers)
 
 
 def _format_of(exchange: Exchange) -> WireFormat:
     """The format of the API that a request is for: OpenAI's where it is no other's, since it is spoken at any path."""
     path = exchange.path
-    return next((wire for wire in FORMATS if wire.chat.search(path) or wire.models.search(path)), OPENAI)
+    for wire in FORMATS:
+        is_marked = wire.header is None or wire.header in exchange.headers
+        if wire.chat.search(path) or (is_marked and wire.models.search(path)):
+            return wire
+    return OPENAI
 
 
 def _play_complete(exchange: Exchange, wire: WireFormat, question: Question, script: Iterator[Step]) -> None:
@@ -93,7 +90,8 @@ def _play_stream(exchange: Exchange, wire: WireFormat, question: Question, scrip
         else:
             if not exchange.has_begun:
                 exchange.start_chunks(wire.stream_type)
-            exchange.send_chunk(writer.event(step))
+            if data := writer.event(step):  # an empty chunk would end the body
+                exchange.send_chunk(data)
     else:
         exchange.send_chunk(writer.end())
     exchange.end_chunks()
@@ -113,12 +111,18 @@ def _fail(exchange: Exchange, wire: WireFormat, error: KovaError) -> None:
             exchange.send_raw(b"HTTP/1.1 ")
         exchange.disconnect()
     elif isinstance(error, ProviderError):
-        status = error.status_code or _STATUS[error.provider_class or ProviderErrorClass.OTHER]
-        retry_after = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:g}"}
-        request_id = {} if error.request_id is None else {"x-request-id": error.request_id}
-        exchange.send_json(wire.error(error), status, {**retry_after, **request_id})
+        _send_error(exchange, wire, error)
     else:
         raise TypeError(
             f"a server cannot make its client raise {type(error).__name__}, only ProviderError and ConnectionError; "
             "a timeout is a Delay"
         )
+
+
+def _send_error(
+    exchange: Exchange, wire: WireFormat, error: ProviderError, more: Mapping[str, str] | None = None
+) -> None:
+    retry_after = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:g}"}
+    request_id = {} if error.request_id is None else {wire.request_id_header: error.request_id}
+    headers = {**wire.error_headers(error), **retry_after, **request_id, **(more or {})}
+    exchange.send_json(wire.error(error), http_status(error), headers)
