@@ -13,12 +13,12 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from kova import StopEvent, StopReason, ToolUseBlock, UsageStats
 from kova import testing as kt
 
-Answer: TypeAlias = Callable[["Exchange"], None]
+Answer: TypeAlias = Callable[["Exchange"], object]
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
@@ -46,13 +46,19 @@ class ModelServer(kt.ModelServer):
 
     _exchange_type = Exchange
 
-    @property
-    def exchanges(self) -> list[kt.Exchange]:
-        return self.requests
+    def play(self, *answers: kt.ServerAnswer | Answer) -> None:
+        super().play(*cast("tuple[kt.ServerAnswer, ...]", answers))  # the exchanges are of our own type
+
+    def always(self, answer: kt.ServerAnswer | Answer) -> None:
+        super().always(cast("kt.ServerAnswer", answer))
 
     @property
-    def last(self) -> kt.Exchange:
-        return self.requests[-1]
+    def exchanges(self) -> list[Exchange]:
+        return cast("list[Exchange]", self.requests)
+
+    @property
+    def last(self) -> Exchange:
+        return self.exchanges[-1]
 
     def forget(self) -> None:
         """Drop what was to be played."""
