@@ -58,6 +58,7 @@ class _StreamWriter:
     def __init__(self, question: Question) -> None:
         self._head = _head(question, "chat.completion.chunk")
         self._blocks = Blocks(in_order=False)
+        self._role = {"role": "assistant"}  # which the first chunk says
 
     def event(self, event: StreamEvent) -> bytes:
         piece = self._blocks.add(event)
@@ -75,7 +76,9 @@ class _StreamWriter:
         return b"data: [DONE]\n\n"
 
     def _delta(self, delta: Mapping[str, object], finish: str | None = None) -> bytes:
-        return _sse({**self._head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+        role, self._role = self._role, {}
+        choice = {"index": 0, "delta": {**role, **delta}, "finish_reason": finish}
+        return _sse({**self._head, "choices": [choice]})
 
 
 def _sse(value: object) -> bytes:

@@ -24,7 +24,8 @@ JOIN_SECONDS = 5.0  # for answers that are being given when the server ends
 class ModelServer(Script[Exchange, ServerAnswer]):
     """A server that plays a script, from the beginning of its with block to the end.
 
-    It answers in the wire format of the API that it is asked for, streamed or complete as the request wants it. A
+    It answers in the wire format of the API that it is asked for (OpenAI's chat completions, Anthropic's messages,
+    Gemini, Ollama, Bedrock's Converse), streamed or complete as the request wants it. A
     ProviderError of a script is sent as an answer with its status, or as an error in the middle of a stream; a
     ConnectionError ends the connection; a Delay is silence, which ends early when the client leaves.
 
