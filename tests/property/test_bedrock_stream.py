@@ -186,11 +186,6 @@ def test_a_large_frame_takes_linear_time_in_pieces_of_any_size(size):
     assert len(frames) == 1
 
 
-def test_many_frames_in_one_piece_take_linear_time():
-    count = 50_000
-    assert sum(1 for _ in AWSEventStreamParser().feed(sealed(b"", b"x") * count)) == count
-
-
 # ---- complete and streamed answers are the same
 
 COUNTS = st.none() | st.integers(0, 10_000)

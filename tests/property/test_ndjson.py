@@ -67,19 +67,6 @@ def test_a_line_comes_out_as_soon_as_its_end_has_come():
     assert parser.close() == []
 
 
-@pytest.mark.parametrize("size", [1_000, 65_536])
-def test_a_line_of_10_mb_takes_linear_time(size):
-    line = b"x" * 10_000_000 + b"\n"
-    assert parse([line[index : index + size] for index in range(0, len(line), size)]) == [line[:-1]]
-
-
-def test_a_million_tiny_pieces_take_linear_time():
-    parser = NDJSONParser()
-    for _ in range(1_000_000):
-        parser.feed(b"x")
-    assert parser.feed(b"\n") == [b"x" * 1_000_000]
-
-
 @pytest.mark.parametrize(
     "chunks",
     [[b"x" * 101 + b"\n"], [b"{}\n", b"x" * 101], [b"x" * 60, b"x" * 60], [b"x" * 60, b"x" * 60 + b"\n"]],
