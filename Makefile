@@ -10,7 +10,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unasync bench docs conformance mcp-demo
+.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -22,6 +22,9 @@ demo: $(INSTALLED)  ## watch a real model on this machine call a tool, blocking 
 
 test: $(INSTALLED)  ## run the test suite
 	$(PY) -m pytest
+
+test-slow: $(INSTALLED)  ## run the tests that take minutes: thousands of turns, a million events
+	$(PY) -m pytest -m slow
 
 check: $(INSTALLED)  ## lint, formatting, types, floors, and the generated twins
 	$(PY) -m ruff check .

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 LIMIT = 10.0  # seconds
+# What the interpreter keeps for the next object, and what a test does: these come to an end, however long it goes on.
+MOST_OBJECTS, MOST_BLOCKS = 200, 500
 SYN_SENT = "02"  # as /proc/net/tcp writes it
 
 
@@ -34,6 +39,30 @@ def sockets() -> int:
         except OSError:
             pass  # the one that lists the folder
     return count
+
+
+def leaves_things_where_they_were(work: Callable[[int], Any], *, before: int, then: int) -> None:
+    """See that work needs nothing lasting, when a part of it has filled what kova keeps on purpose.
+
+    Args:
+        work: Does it so many times.
+        before: How many times it is done before anything is counted.
+        then: And then.
+    """
+    work(before)
+    open_sockets, blocks, objects = sockets(), blocks_of_memory(), len(gc.get_objects())
+    work(then)
+    grown, more = blocks_of_memory() - blocks, len(gc.get_objects()) - objects
+    wait_until(lambda: sockets() <= open_sockets, "all sockets are closed")
+    wait_until(lambda: not kova_threads(), "no thread of kova's is left")
+    assert grown < MOST_BLOCKS, f"{grown} more blocks of memory are in use"
+    assert more < MOST_OBJECTS, f"{more} more objects are there"
+
+
+def blocks_of_memory() -> int:
+    """Blocks that objects occupy now: as telling as tracemalloc, and free; any object that is kept holds several."""
+    gc.collect()
+    return sys.getallocatedblocks()
 
 
 def connecting_to(port: int) -> int:
