@@ -23,7 +23,7 @@ demo: $(INSTALLED)  ## watch a real model on this machine call a tool, blocking 
 test: $(INSTALLED)  ## run the test suite
 	$(PY) -m pytest
 
-test-slow: $(INSTALLED)  ## run the tests that take minutes: thousands of turns, a million events
+test-slow: $(INSTALLED)  ## run the tests that take minutes: a million events, thousands of chats in a file
 	$(PY) -m pytest -m slow
 
 check: $(INSTALLED)  ## lint, formatting, types, floors, and the generated twins
