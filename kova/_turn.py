@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from .config import InferenceConfig
 from .errors import ContextBudgetExceededError, MaxIterationsError
-from .history import estimate_tokens, repair_history, unique_id
+from .history import estimate_tokens, repair_history, unique_id, without_blanks
 from .messages import ContentBlock, ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
 from .responses import AgentResponse, ModelResponse, Partial, StopReason, UsageStats
 from .tools import Tool, ToolDefinition, ToolResult
@@ -177,7 +177,7 @@ class Turn:
     def take_results(self, calls: Sequence[ToolUseBlock], results: Sequence[ToolResult]) -> None:
         """Note the results of the calls, in the order of the calls."""
         for call, result in zip(calls, results, strict=True):
-            block = ToolResultBlock(call.id, result.content, result.is_error)
+            block = without_blanks(ToolResultBlock(call.id, result.content, result.is_error))
             self.new_messages.append(ConversationMessage(Role.TOOL, (block,)))
 
     def response(self) -> AgentResponse:

@@ -152,10 +152,11 @@ def repair_history(messages: Iterable[ConversationMessage]) -> list[Conversation
 def _cleaned(message: ConversationMessage) -> ConversationMessage | None:
     """The message without what is wrong by itself; None when nothing is left."""
     fitting = [block for block in message.content if isinstance(block, _BLOCKS_OF[message.role])]
-    return _with_content(message, [_cleaned_result(block) for block in fitting if not _is_blank(block)])
+    return _with_content(message, [without_blanks(block) for block in fitting if not _is_blank(block)])
 
 
-def _cleaned_result(block: ContentBlock) -> ContentBlock:
+def without_blanks(block: ContentBlock) -> ContentBlock:
+    """A tool result without the blank texts among its blocks; itself where there are none, as any other block."""
     if not isinstance(block, ToolResultBlock) or isinstance(block.content, str):
         return block
     content = [inner for inner in block.content if not _is_blank(inner)]

@@ -19,7 +19,8 @@ import openai
 from attrs import frozen
 from google import genai
 
-Case = dict[str, Any]
+from .cases import Case
+
 Usage = dict[str, int | None]
 
 MODEL = "test-model"

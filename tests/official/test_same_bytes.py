@@ -6,9 +6,6 @@ official client and to kova's provider. Where they differ on purpose, `differenc
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,19 +14,10 @@ import pytest
 import kova
 from tests.cases import run_cases as runner
 
-from .clients import CLIENTS, Case, Outcome, counts
+from .cases import ANSWERS, Case
+from .clients import CLIENTS, Outcome, counts
 from .differences import DIFFERENCES, Difference
 
-
-def load_answers() -> Iterator[Case]:
-    """The cases that are a success."""
-    for path in sorted(Path(runner.__file__).parent.glob("*/*.json")):
-        case = json.loads(path.read_text(encoding="utf-8"))
-        if "error" not in case["expect"] and case["response"]["status"] == 200:
-            yield case
-
-
-ANSWERS = {case["id"]: case for case in load_answers()}
 AGREED = Difference("both make the same of it")
 
 

@@ -70,6 +70,20 @@ def test_what_the_turn_has_produced_is_sent_with_the_history() -> None:
     ]
 
 
+def test_a_blank_text_among_the_blocks_of_a_result_is_not_kept() -> None:
+    """Providers refuse it in a history, and what a turn leaves behind is a history that all of them accept."""
+    turn = a_turn()
+    turn.next_request()
+    picture = kova.ImageBlock("image/png", b"png")
+    blank, words = kova.TextBlock(" "), kova.TextBlock("one")
+    calls = turn.take_answer(asking_for(call(1), call(2)))
+    turn.take_results(calls, [ToolResult([words, blank, picture]), ToolResult([blank])])
+    first, second = turn.new_messages[1:]
+    assert first == kova.tool_message("call_1", [words, picture])
+    assert second == kova.tool_message("call_2", "")
+    assert kova.check_history(turn.new_messages) == []
+
+
 def test_neither_the_history_nor_an_earlier_request_is_changed() -> None:
     history = list(HI)
     turn = a_turn(history)
