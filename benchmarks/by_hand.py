@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import httpx
 
+from .decode_by_hand import DECODERS, Decoded
 from .scenario import CHAT_PATH, KEY, MODEL, QUESTION, TIMEOUT, exchanges, look_up, look_up_async
 
 HEADERS = {"authorization": f"Bearer {KEY}"}
@@ -80,6 +81,10 @@ class Blocking:
     def answer_history(self) -> str:
         """The model's answer to the history."""
         return text_of(self._ask({"model": MODEL, "messages": self._history}))
+
+    def decode(self, provider: str, pieces: list[bytes]) -> Decoded:
+        """What a stream comes to that is there already."""
+        return DECODERS[provider](pieces)
 
     def _ask(self, body: dict[str, Any]) -> Message:
         response = self._client.post(self._url, json=body)

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from .laboratory import program
 from .sides import Side, Twin
 from .sources import ImportTime, PeakMemory, Script, Source, Work
+from .streams import STREAMS
 
 
 class Target(NamedTuple):
@@ -29,6 +30,7 @@ TARGETS = {
     "stream-1": Target(1.3, with_orjson=1.0),
     "stream-50": Target(1.7, with_orjson=1.0),
     "stream-alone": Target(1.3),
+    **{f"decode-{provider}": Target(1.7) for provider in STREAMS},
     "tools": Target(1.4),
     "concurrent": Target(0.5),
     "concurrent-cpu": Target(1.5),
@@ -88,7 +90,7 @@ class Measurement:
 
 def all_measurements(sizes: Sizes, *, with_tls: bool) -> list[Measurement]:
     """The whole table."""
-    return [*_starts(with_tls), *_turns(sizes), *_crowds(sizes), *_memory(sizes)]
+    return [*_starts(with_tls), *_turns(sizes), *_decoding(sizes), *_crowds(sizes), *_memory(sizes)]
 
 
 TWINS: tuple[Twin, Twin] = ("blocking", "async")
@@ -129,6 +131,12 @@ def _turns(sizes: Sizes) -> Iterator[Measurement]:
     for name, (title, work) in works.items():
         for twin in TWINS:
             yield Measurement(name, title, twin, work, work)
+
+
+def _decoding(sizes: Sizes) -> Iterator[Measurement]:
+    for provider in STREAMS:
+        work = Work(f"decode {provider}", "", sizes.events)
+        yield Measurement(f"decode-{provider}", f"event of {provider}, decoding", "blocking", work, work)
 
 
 def _crowds(sizes: Sizes) -> Iterator[Measurement]:

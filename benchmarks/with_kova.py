@@ -5,6 +5,7 @@ from typing import Self
 
 import kova
 
+from .decode_by_hand import Decoded
 from .scenario import KEY, MODEL, QUESTION, exchanges, look_up, look_up_async
 
 
@@ -41,6 +42,12 @@ class Blocking:
     def answer_history(self) -> str:
         """The model's answer to the history."""
         return self._agent.run(self._history).text
+
+    def decode(self, provider: str, pieces: list[bytes]) -> Decoded:
+        """What a stream comes to that is there already."""
+        from .decode_with_kova import decode  # loads all five formats, which nothing else here needs
+
+        return decode(provider, pieces)
 
     def __enter__(self) -> Self:
         return self

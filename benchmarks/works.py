@@ -9,7 +9,11 @@ import gc
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import NamedTuple, Protocol, Self, TypeAlias
+
+from . import streams
+from .decode_by_hand import Decoded
 
 TURNS_OF_A_THREAD = 2
 WARM_TURNS = 5
@@ -30,6 +34,7 @@ class BlockingSide(Protocol):
     def tool_loop(self) -> str: ...
     def load_history(self, count: int) -> None: ...
     def answer_history(self) -> str: ...
+    def decode(self, provider: str, pieces: list[bytes]) -> Decoded: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc_info: object) -> None: ...
 
@@ -138,6 +143,18 @@ def history_warm(side: BlockingSide, count: int) -> Sample:
     return watch.per(WARM_TURNS)
 
 
+def decode(side: BlockingSide, count: int, *, provider: str) -> Sample:
+    """The bytes of a stream of so many pieces of text, one after the other."""
+    side.decode(provider, streams.pieces(provider, 1))
+    pieces = streams.pieces(provider, count)
+    with Stopwatch() as watch:
+        text, tokens = side.decode(provider, pieces)
+    expect(text.split(), count)
+    if tokens != count:
+        raise RuntimeError(f"{count} tokens were due, and {tokens} came")
+    return watch.per(count)
+
+
 # ---- async
 
 
@@ -206,6 +223,7 @@ BLOCKING: dict[str, BlockingWork] = {
     "at once": at_once,
     "history cold": history_cold,
     "history warm": history_warm,
+    **{f"decode {provider}": partial(decode, provider=provider) for provider in streams.STREAMS},
 }
 ASYNC: dict[str, AsyncWork] = {
     "turns": turns_async,
