@@ -12,7 +12,7 @@ of frames and pieces.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from ..errors import StreamError
@@ -78,6 +78,10 @@ class AWSEventStreamParser:
         if start < size:
             self._held.append(data[start:])
             self._held_size = size - start
+
+    def close(self) -> Iterable[Frame]:
+        """The frames that the end of the body completes: none, since each says how long it is."""
+        return ()
 
     def _frame_size(self, data: bytes, start: int) -> int:
         """The length that a frame claims to have; whether that is true is for its CRC to say."""

@@ -334,7 +334,7 @@ def test_a_body_that_is_no_stream_is_an_error(body, kind, message):
 
 def test_a_body_beyond_the_limit_is_an_error(monkeypatch):
     """S4."""
-    monkeypatch.setattr("kova._formats.ollama.stream.LINE_LIMIT", 100)
+    monkeypatch.setattr("kova._formats.stream_driver.BARE_LIMIT", 100)
     with pytest.raises(StreamError, match="larger than 100 bytes"):
         stream(b"<html>\n", b"x" * 60 + b"\n", b"x" * 60 + b"\n")
 

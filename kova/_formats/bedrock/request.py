@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import _json
 from ..._log import logger
 from ...config import InferenceConfig
 from ...errors import SerializationError
 from ...messages import ConversationMessage
+from ..request_body import joined_body
 from ..secrets import secret_headers
 from ..wire import WireRequest
 from .blocks import Unsendable
@@ -27,6 +27,7 @@ __all__ = ["EVENT_STREAM", "build_models_request", "build_request"]
 EVENT_STREAM = "application/vnd.amazon.eventstream"
 JSON = "application/json"
 
+TOOLS = "toolConfig"
 MODEL_FIELDS = "additionalModelRequestFields"
 
 
@@ -57,8 +58,9 @@ def build_request(
     try:
         offer = tool_config(tools, inference, model)
         options = _options(config, messages, inference)
-        fragments = encode_history(messages, offer.names, told=not offer.json and "toolConfig" not in options)
-        body = _body(fragments, offer.json, options)
+        is_told = not offer.json and TOOLS not in options
+        fragments = [] if "messages" in options else encode_history(messages, offer.names, told=is_told)
+        body, history_size = joined_body(fragments, offer.json, options, tools_name=TOOLS)
     except Unsendable as error:
         raise request_error(str(error), model) from None
     except (TypeError, ValueError) as error:
@@ -74,9 +76,8 @@ def build_request(
     headers = {"accept": EVENT_STREAM if stream else JSON, "content-type": JSON}
     headers = config.with_default_headers(headers)
     url = converse_url(config.base_url, model, stream=stream)
-    return WireRequest(
-        "POST", url, headers, body, model, offer.names, secret_headers(headers), answer_tool=offer.answer_tool
-    )
+    secrets = secret_headers(headers)
+    return WireRequest("POST", url, headers, body, model, offer.names, secrets, history_size, offer.answer_tool)
 
 
 def build_models_request(config: BedrockProviderConfig, api_key: str | None) -> WireRequest:
@@ -113,14 +114,3 @@ def _thinks(model_fields: Any) -> bool:
     """Whether Claude's thinking is on: 400 "Thinking may not be enabled when tool_choice forces tool use"."""
     thinking = model_fields.get("thinking") if isinstance(model_fields, Mapping) else None
     return isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive")
-
-
-def _body(fragments: list[bytes], toolset: bytes, options: dict[str, Any]) -> bytes:
-    parts: list[bytes] = []
-    if "messages" not in options:
-        parts += [b',"messages":[', b",".join(fragments), b"]"]
-    if toolset and "toolConfig" not in options:
-        parts += [b',"toolConfig":', toolset]
-    if options:
-        parts += [b",", _json.dumps(options)[1:-1]]
-    return b"".join([b"{", parts[0][1:], *parts[1:], b"}"])

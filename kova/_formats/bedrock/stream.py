@@ -8,15 +8,15 @@ which means nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ... import _json
-from ..._assembly import Assembler
 from ..._log import logger
-from ..._wire.aws_eventstream import AWSEventStreamParser
+from ..._wire.aws_eventstream import AWSEventStreamParser, Frame
 from ...errors import KovaError, StreamError
-from ...responses import ModelResponse, StopEvent, StreamEvent
-from ..error_body import body_text, json_body
+from ...responses import StreamEvent
+from ..stream_driver import StreamDriver
 from ..wire import WireRequest
 from .answer import AnswerReader
 from .errors import frame_error, payload_error
@@ -26,102 +26,29 @@ __all__ = ["StreamParser"]
 LAST_EVENTS = frozenset({"messageStop", "metadata"})
 EVENTS = LAST_EVENTS | {"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop"}
 
-BARE_LIMIT = 64 * 1024 * 1024  # bytes of an answer that is no event stream
 
-
-class StreamParser:
+class StreamParser(StreamDriver[Frame]):
     """Makes events of a stream's bytes.
 
-    Whoever drives it feeds it until it is `finished` or the body ends, and then closes it. What came before an error
-    in the same piece of the body is not lost: it is returned, and the error is raised by the next call.
+    A frame begins with its length, and none is as long as one would be that begins like JSON or a page.
 
     Args:
         request: What the answer is to.
-
-    Attributes:
-        finished: The terminal mark was seen; nothing more needs to be read.
-        error: An error that the next call will raise, so that there is no need to read on before.
     """
 
+    _reader: AnswerReader
+
     def __init__(self, request: WireRequest) -> None:
-        self.finished = False
-        self.error: KovaError | None = None
-        self._request = request
-        self._frames = AWSEventStreamParser()
-        self._reader = AnswerReader(request)
-        self._assembler = Assembler(request.made_up_id)
+        super().__init__(request, AWSEventStreamParser(), AnswerReader(request), "messageStop")
         self._has_metadata = False
-        self._is_flowing = False  # what comes is the next piece of an event stream
-        self._bare: list[bytes] | None = None  # the body, where it is none: a gateway's JSON, or a page
-        self._bare_size = 0
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        """The events in the next piece of the body.
+    def _is_over(self) -> bool:
+        """Whether the answer has come to its end; usage may still follow."""
+        return self._reader.has_ended
 
-        Raises:
-            KovaError: The server reports an error, or the stream makes no sense.
-        """
-        if not self._is_flowing and not self._begins(data):
-            return []
-        events: list[StreamEvent] = []
-        try:
-            self._read(data, events)
-        except KovaError as error:
-            self.error = error
-            self._is_flowing = False
-            if not events:
-                raise
-        self._assembler.extend(events)
-        if self.finished:
-            events.append(self._stop())
-        return events
-
-    def close(self) -> list[StreamEvent]:
-        """The events that the end of the body completes.
-
-        Raises:
-            StreamError: The body ended before the answer did.
-            KovaError: The server reports an error.
-        """
-        if self.error is not None:
-            raise self.error
-        if self.finished:
-            return []
-        events: list[StreamEvent] = []
-        if self._bare is not None:
-            self._read_bare(b"".join(self._bare), events)
-        if not self._reader.has_ended:
-            raise StreamError("the stream ended before the answer did: there was no messageStop")
-        self._assembler.extend(events)
-        return [*events, self._stop()]
-
-    def response(self) -> ModelResponse:
-        """The answer, once the stream is finished."""
-        return self._assembler.response(model=self._reader.model)
-
-    def _begins(self, data: bytes) -> bool:
-        """Whether a piece that does not come in the midst of a stream is to be read as one.
-
-        A frame begins with its length, and none is as long as one would be that begins like JSON or a page.
-        """
-        if self.error is not None:
-            raise self.error
-        if self.finished or not data:
-            return False
-        if self._bare is None and data[0] in b"{[<":
-            self._bare = []
-        if self._bare is None:
-            self._is_flowing = True
-            return True
-        self._bare.append(data)
-        self._bare_size += len(data)
-        if self._bare_size > BARE_LIMIT:
-            raise StreamError(f"the answer is larger than {BARE_LIMIT} bytes")
-        return False
-
-    def _read(self, data: bytes, events: list[StreamEvent]) -> None:
+    def _read(self, frames: Iterable[Frame], events: list[StreamEvent]) -> None:
         read, loads = self._reader.read, _json.loads
-        for headers, payload in self._frames.feed(data):
+        for headers, payload in frames:
             kind = headers.get(":event-type")
             if headers.get(":message-type") != "event":
                 raise self._fault(headers, payload)
@@ -137,6 +64,10 @@ class StreamParser:
                 self.finished = True
                 return
 
+    def _read_whole(self, value: Any, events: list[StreamEvent]) -> None:
+        if not isinstance(value, dict) or not self._reader.read_answer(value, events):
+            raise payload_error(value, self._request) or StreamError("the answer is JSON, but none of Converse's")
+
     def _fault(self, headers: dict[str, Any], payload: bytes) -> KovaError:
         """The error that a frame is which is no event."""
         kind = headers.get(":message-type")
@@ -148,18 +79,3 @@ class StreamParser:
         """Whether the answer has ended and its usage is known."""
         self._has_metadata = self._has_metadata or kind == "metadata"
         return self._has_metadata and self._reader.has_ended
-
-    def _stop(self) -> StopEvent:
-        """The last event. Its reason is that of the response, which minds the tool calls."""
-        self.finished = True
-        self._is_flowing = False
-        stop = self._reader.stop()
-        self._assembler.add(stop)
-        return StopEvent(self.response().stop_reason, stop.raw_stop_reason)
-
-    def _read_bare(self, body: bytes, events: list[StreamEvent]) -> None:
-        value = json_body(body)
-        if value is None:
-            raise StreamError(f"the answer is neither an event stream nor JSON: {body_text(body)}")
-        if not isinstance(value, dict) or not self._reader.read_answer(value, events):
-            raise payload_error(value, self._request) or StreamError("the answer is JSON, but none of Converse's")

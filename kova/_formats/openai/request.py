@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ... import _json
 from ...config import InferenceConfig, ResponseFormat
 from ...errors import ProviderError, ProviderErrorClass, SerializationError
 from ...messages import ConversationMessage
+from ..kept_tools import kept_by_identity
+from ..request_body import joined_body
 from ..schemas import complete_schema, is_strict_schema
 from ..secrets import secret_headers
 from ..tool_names import NameRule, ToolNames
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["build_models_request", "build_request"]
 
 NAMES = NameRule(accepted=re.compile("[a-zA-Z0-9_-]{1,64}"), refused=re.compile("[^a-zA-Z0-9_-]"), length=64)
+
+NO_NAMES = ToolNames((), NAMES)
 
 MODES = frozenset({"auto", "none", "required"})
 
@@ -62,7 +65,7 @@ def build_request(
         options |= _stream_options(host, stream)
         options |= {**(config.extra_body or {}), **(inference.extra_body or {})}
         fragments = [] if "messages" in options else encode_history(messages, host, names)
-        body, history_size = _body(fragments, encoded_tools, options)
+        body, history_size = joined_body(fragments, encoded_tools, options)
     except (TypeError, ValueError) as error:
         raise SerializationError(f"the request cannot be written as JSON: {error}") from error
     if not fragments and "messages" not in options:
@@ -86,19 +89,6 @@ def _headers(config: OpenAIProviderConfig, api_key: str | None, accept: str) -> 
     if config.project is not None:
         headers["openai-project"] = config.project
     return config.with_default_headers(headers)
-
-
-def _body(fragments: list[bytes], tools: bytes, options: dict[str, Any]) -> tuple[bytes, int]:
-    """The body, and how many of its first bytes hold the messages."""
-    tools = b'"tools":%b,' % tools if tools and "tools" not in options else b""
-    if not fragments:
-        return b"{" + tools + _json.dumps(options)[1:], 0
-    # Head and tail go with the first and the last message, so that a long history is copied once.
-    tail = b"]," + tools + _json.dumps(options)[1:]
-    fragments[0] = b'{"messages":[' + fragments[0]
-    fragments[-1] += tail
-    body = b",".join(fragments)
-    return body, len(body) - len(tail)
 
 
 def _options(
@@ -158,39 +148,11 @@ def _cannot(message: str, model: str) -> ProviderError:
     )
 
 
-# ---- tools, whose JSON is kept for as long as a request brings the same tuple of them
-
-NO_NAMES = ToolNames((), NAMES)
-
-
-class _ByIdentity:
-    """Makes a cache tell tuples apart by identity: a tool is not hashable, and comparing schemas costs time."""
-
-    __slots__ = ("tools",)
-
-    def __init__(self, tools: tuple[ToolDefinition, ...]) -> None:
-        self.tools = tools
-
-    def __hash__(self) -> int:
-        return id(self.tools)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and other.tools is self.tools
-
-
+@kept_by_identity
 def _encode_tools(tools: Sequence[ToolDefinition]) -> tuple[ToolNames, bytes]:
     """The tools' names and their JSON."""
     if not tools:
         return NO_NAMES, b""
-    return _encode_kept(_ByIdentity(tools)) if isinstance(tools, tuple) else _encode_now(tools)
-
-
-@lru_cache(maxsize=64)
-def _encode_kept(tools: _ByIdentity) -> tuple[ToolNames, bytes]:
-    return _encode_now(tools.tools)
-
-
-def _encode_now(tools: Sequence[ToolDefinition]) -> tuple[ToolNames, bytes]:
     names = ToolNames([tool.name for tool in tools], NAMES)
     return names, _json.dumps([_definition(tool.name, tool.description, tool.parameters, names) for tool in tools])
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ... import _json
 from ...responses import StreamEvent
-from ..event_stream import EventStreamParser, odd_value
+from ..event_stream import EventStreamParser
+from ..stream_driver import odd_value
 from ..wire import WireRequest
 from .answer import AnswerReader
 
@@ -29,9 +32,9 @@ class StreamParser(EventStreamParser):
         """Whether the answer has come to its end; a finish reason is one, though usage may still follow."""
         return self.finished or self._reader.finish_reason is not None
 
-    def _read(self, payloads: list[bytes], events: list[StreamEvent]) -> None:
+    def _read(self, frames: Iterable[bytes], events: list[StreamEvent]) -> None:
         read, loads = self._reader.read, _json.loads
-        for payload in payloads:
+        for payload in frames:
             try:
                 chunk = loads(payload)
             except ValueError:
