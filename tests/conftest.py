@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.mcp_http_server import MCPHTTPServer
 from tests.server import ModelServer
+
+# How long an example takes says more of what else the machine does than of kova; pytest-timeout ends what hangs.
+settings.register_profile("kova", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kova")
 
 
 @pytest.fixture(params=["asyncio", "trio"])

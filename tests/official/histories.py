@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 import kova
-from kova import ConversationMessage, ImageBlock, TextBlock, ThinkingBlock, ThinkingDelta, ToolUseBlock
+from kova import ConversationMessage, ImageBlock, TextBlock, ThinkingBlock, ThinkingDelta, ToolDefinition, ToolUseBlock
 from kova.testing import Part, ScriptedProvider
 from tests.strategies import json_objects, texts, words
 
-__all__ = ["FIRST_MESSAGES", "TOOLS", "histories"]
+__all__ = ["DEFINITIONS", "FIRST_MESSAGES", "TOOLS", "WEB_IMAGE", "histories"]
 
 PIXEL = b"\x89PNG\r\n\x1a\n"
 
@@ -60,6 +60,32 @@ def delete() -> str:
 
 
 TOOLS = (add, read, look, shrug, fail, delete)
+
+# As MCP servers and people describe their tools.
+_PLACE = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
+DEFINITIONS = [tool.definition for tool in TOOLS] + [
+    ToolDefinition("bare", "", {}),
+    ToolDefinition("closed", "Closed.", {"type": "object", "additionalProperties": False}),
+    ToolDefinition("either", "Either.", {"type": "object", "anyOf": [_PLACE, {"required": []}], "properties": {}}),
+    ToolDefinition(
+        "a tool/with.everything",
+        "All of it.",
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "place": {"$ref": "#/$defs/Place"},
+                "when": {"type": ["string", "null"], "format": "date-time", "default": None},
+                "many": {"type": "array"},
+                "kind": {"const": "kind"},
+                "any": True,
+                "size": {"oneOf": [{"type": "integer", "minimum": 0}, {"enum": ["s", "m", 3, None]}]},
+            },
+            "required": ["place"],
+            "$defs": {"Place": _PLACE},
+        },
+    ),
+]
 
 
 # ---- what models say
@@ -131,8 +157,14 @@ _scripts = st.lists(_answers, max_size=4)
 
 # ---- turns
 
-_images = st.just(ImageBlock("image/png", PIXEL)) | st.just(
-    ImageBlock("image/png", url="data:image/png;base64," + base64.b64encode(PIXEL).decode())
+WEB_IMAGE = ImageBlock("image/jpeg", url="https://example.com/a.jpg")
+
+_images = st.sampled_from(
+    [
+        ImageBlock("image/png", PIXEL),
+        ImageBlock("image/png", url="data:image/png;base64," + base64.b64encode(PIXEL).decode()),
+        WEB_IMAGE,
+    ]
 )
 FIRST_MESSAGES = st.builds(
     lambda text, images: kova.user_message(text if text.strip() else "?", *images), texts, st.lists(_images, max_size=1)

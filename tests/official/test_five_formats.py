@@ -16,9 +16,9 @@ from kova import ConversationMessage, InferenceConfig, ThinkingBlock, ToolDefini
 from tests.cases import run_cases as runner
 
 from .cases import ANSWERS, Case
-from .histories import TOOLS
+from .histories import DEFINITIONS, TOOLS
 from .sdk_types import CHECKS
-from .test_histories import DEFINITIONS, body_of
+from .test_histories import body_of
 
 CASES = {name: [case for case in ANSWERS.values() if case["provider"] == name] for name in CHECKS}
 LONGEST = max(map(len, CASES.values()))

@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.awsrequest import AWSPreparedRequest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kova
@@ -63,7 +63,6 @@ def header(request: AWSPreparedRequest, name: str) -> str:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@settings(deadline=None)
 @given(model=model_ids, text=st.text(min_size=1, max_size=9).filter(str.strip), token=tokens, stream=st.booleans())
 def test_boto3s_own_signature_of_the_same_request_is_kovas(
     endpoint: str | None, model: str, text: str, token: str | None, stream: bool
