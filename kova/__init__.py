@@ -110,7 +110,7 @@ if TYPE_CHECKING:
         UsageStats,
     )
     from .streaming import StreamingHandler
-    from .tool_policy import LifecycleHook
+    from .tool_policy import LifecycleHook, ToolEndHook, ToolStartHook
     from .tool_registry import ToolRegistry
     from .tools import FunctionTool, RunContext, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, tool
 
@@ -214,7 +214,7 @@ _HOMES = {
         "UsageStats",
     ],
     "streaming": ["StreamingHandler"],
-    "tool_policy": ["LifecycleHook"],
+    "tool_policy": ["LifecycleHook", "ToolEndHook", "ToolStartHook"],
     "tool_registry": ["ToolRegistry"],
     "tools": ["FunctionTool", "RunContext", "Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolResult", "tool"],
 }
@@ -309,12 +309,14 @@ __all__ = [
     "ToolCallStarted",
     "ToolContext",
     "ToolDefinition",
+    "ToolEndHook",
     "ToolError",
     "ToolExecutionError",
     "ToolNotFoundError",
     "ToolRegistry",
     "ToolResult",
     "ToolResultBlock",
+    "ToolStartHook",
     "ToolUseBlock",
     "ToolUseDelta",
     "TurnCancelledError",

@@ -1,4 +1,4 @@
-"""Approvals: who may call a tool is asked before it runs, and the answer may hold for the session."""
+"""Approvals: whether a tool may run is asked before it does, and the answer may hold for the session."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from threading import Lock
 from typing import ClassVar
 
 from attrs import field, frozen
+
+from ._forks import renew_in_children
+from ._lines import Lines
 
 __all__ = ["ApprovalDecision", "SessionApprovals"]
 
@@ -65,16 +68,25 @@ ApprovalDecision.DENIED_ALWAYS = ApprovalDecision(_Kind.DENIED_ALWAYS)
 
 
 class SessionApprovals:
-    """The decisions of an agent that hold for a session. Thread-safe.
+    """The decisions of an agent that hold for a session, and the questions that are being asked. Thread-safe.
 
     Args:
         limit: Decisions that are kept; the oldest are forgotten, and asked for again.
+
+    Attributes:
+        questions: A line for each session and tool that somebody is asked about: those behind the first need not ask
+            if the answer holds for the session.
     """
 
     def __init__(self, limit: int = 100_000) -> None:
+        self.questions = Lines()
         self._limit = limit
-        self._lock = Lock()
         self._decisions: OrderedDict[tuple[str, str], ApprovalDecision] = OrderedDict()
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        self._lock = Lock()
 
     def get(self, session: str, tool_name: str) -> ApprovalDecision | None:
         """The decision that holds for a tool in a session; None where none does."""

@@ -11,17 +11,25 @@ from .approvals import SessionApprovals
 from .messages import TextBlock, ToolUseBlock
 from .tools import ToolContext, ToolResult
 
-__all__ = ["LifecycleHook", "ToolPolicy", "shortened"]
+__all__ = ["LifecycleHook", "ToolEndHook", "ToolPolicy", "ToolStartHook", "shortened"]
 
 
-class LifecycleHook(Protocol):
-    """Sees the calls that are executed. Either method may be missing, and be async in the async twin."""
+class ToolStartHook(Protocol):
+    """Sees the calls that are about to be executed."""
 
     def on_tool_start(self, call: ToolUseBlock, context: ToolContext, /) -> Any:
         """A tool is about to run."""
 
+
+class ToolEndHook(Protocol):
+    """Sees the calls that were executed."""
+
     def on_tool_end(self, call: ToolUseBlock, result: ToolResult, context: ToolContext, /) -> Any:
         """A tool has given its result."""
+
+
+class LifecycleHook(ToolStartHook, ToolEndHook, Protocol):
+    """Sees the calls that are executed. Either method may be missing, and be async in the async twin."""
 
 
 @frozen
@@ -42,7 +50,7 @@ class ToolPolicy:
     max_concurrent: int = 10
     max_result_chars: int | None = None
     approval_handler: Callable[[ToolUseBlock, ToolContext], Any] | None = None
-    lifecycle_hook: LifecycleHook | None = None
+    lifecycle_hook: ToolStartHook | ToolEndHook | None = None
     approvals: SessionApprovals = Factory(SessionApprovals)
 
 

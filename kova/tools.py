@@ -204,7 +204,7 @@ class Tool(ABC):
             context: The call.
 
         Returns:
-            Text, a `ToolResult`, content blocks, or any value that can be written as JSON.
+            Text, a `ToolResult`, a content block, a list of blocks and texts, or any value that can be written as JSON.
         """
 
     @functools.cached_property
@@ -368,7 +368,7 @@ def _check(candidate: Tool) -> None:
 def normalize_result(tool_name: str, value: object) -> ToolResult:
     """What a tool returned, as a result for the model.
 
-    Text and content blocks stay what they are, anything else is written as JSON. None is `null`: an empty result is
+    Text and content blocks stay what they are, in a list with blocks too; anything else is written as JSON. None is `null`: an empty result is
     refused by some providers, and only the tool knows whether None means "done" or "nothing found".
 
     Raises:
@@ -378,9 +378,10 @@ def normalize_result(tool_name: str, value: object) -> ToolResult:
         return value
     if type(value) is str:
         return ToolResult(value)
-    blocks: Sequence[Any] = value if isinstance(value, (list, tuple)) else [value]
-    if blocks and all(isinstance(block, RESULT_BLOCKS) for block in blocks):
-        return ToolResult(blocks)
+    if isinstance(value, RESULT_BLOCKS):
+        return ToolResult((value,))
+    if isinstance(value, (list, tuple)) and any(isinstance(item, RESULT_BLOCKS) for item in value):
+        return ToolResult(_result_blocks(tool_name, value))
     from ._schema.jsonable import to_jsonable
 
     try:
@@ -389,3 +390,18 @@ def normalize_result(tool_name: str, value: object) -> ToolResult:
     except (TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: its result cannot be written as JSON: {error}"
         raise ToolExecutionError(tool_name, reason) from error
+
+
+def _result_blocks(tool_name: str, items: Sequence[object]) -> list[TextBlock | ImageBlock]:
+    """Blocks, among which a text stands for a block of it."""
+    blocks: list[TextBlock | ImageBlock] = []
+    for index, item in enumerate(items):
+        block = TextBlock(item) if isinstance(item, str) else item
+        if not isinstance(block, RESULT_BLOCKS):
+            kind = type(item).__name__
+            reason = (
+                f"its result has content blocks, and so holds blocks and texts only, but [{index}] is of type {kind}"
+            )
+            raise ToolExecutionError(tool_name, reason)
+        blocks.append(block)
+    return blocks

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
+from .._log import logger
+from .._memory.arguments import checked_id
 from .._runtime import aio as rt
 from .._turn import Turn
 from ..cancellation import CancellationToken
@@ -71,7 +74,7 @@ class AsyncChat(ABC):
     ) -> AgentResponse:
         """Say something in a conversation, and get the whole response.
 
-        Thinking is replayed to the agent's streaming handler.
+        Thinking is replayed to the agent's streaming handler, when the turn is stored; what that raises is logged.
 
         Args:
             conversation_id: The conversation, which may be a new one.
@@ -85,12 +88,12 @@ class AsyncChat(ABC):
             MemoryStoreError: The conversation cannot be read or written, or was changed in the meantime.
             KovaError: All that `run` raises.
         """
-        options = TurnOptions(cancel, timeout, state, conversation_id)
+        options = TurnOptions(cancel, timeout, state, checked_id(conversation_id))
         turn, frame = self._conversation(conversation_id, text, config, options)
         response = await self._driver.run(turn, frame, options)
         if self._streaming_handler is not None and response.thinking:
-            await rt.call(self._streaming_handler.on_chunk, ThinkingDelta(response.thinking))
-            await rt.call(self._streaming_handler.on_chunk, TextDelta(""))
+            await _tell(self._streaming_handler.on_chunk, ThinkingDelta(response.thinking))
+            await _tell(self._streaming_handler.on_chunk, TextDelta(""))
         return response
 
     def chat_events(
@@ -107,7 +110,7 @@ class AsyncChat(ABC):
 
         The turn is stored before `TurnCompleted` comes. Arguments and errors are those of `chat_response`.
         """
-        options = TurnOptions(cancel, timeout, state, conversation_id)
+        options = TurnOptions(cancel, timeout, state, checked_id(conversation_id))
         turn, frame = self._conversation(conversation_id, text, config, options)
         return self._driver.stream(turn, frame, options)
 
@@ -123,6 +126,9 @@ class AsyncChat(ABC):
         state: object = None,
     ) -> str:
         """Say something in a conversation; a handler is told of the provider's events as they come.
+
+        What its `on_chunk` raises ends the turn, of which nothing is stored, and is raised here. What `on_complete` and
+        `on_error` raise is logged: the turn is over by then.
 
         The other arguments and errors are those of `chat_response`.
 
@@ -141,7 +147,7 @@ class AsyncChat(ABC):
         if told is None:
             raise BuildError("handler is missing: give one to chat_stream, or streaming_handler to the agent")
         check_streaming_handler(told, "handler")
-        options = TurnOptions(cancel, timeout, state, conversation_id)
+        options = TurnOptions(cancel, timeout, state, checked_id(conversation_id))
         turn, frame = self._conversation(conversation_id, text, config, options)
 
         async def tap(event: Any) -> None:
@@ -152,9 +158,9 @@ class AsyncChat(ABC):
                 async for _ in stream:
                     pass
         except Exception as error:
-            await rt.call(told.on_error, error)
+            await _tell(told.on_error, error)
             raise
-        await rt.call(told.on_complete)
+        await _tell(told.on_complete)
         return stream.response.text
 
     @property
@@ -169,13 +175,19 @@ class AsyncChat(ABC):
         config: InferenceConfig | None,
         options: TurnOptions,
     ) -> tuple[Turn, AsyncConversationFrame]:
-        if not conversation_id:
-            raise ValueError("conversation_id must not be empty")
         message = _users_message(text)
         prompt = self._prompt_frame(options)
         return self._new_turn(message, config), AsyncConversationFrame(
             self._memory, conversation_id, message, prompt.begin
         )
+
+
+async def _tell(method: Callable[..., Any], *args: object) -> None:
+    """Call a handler about a turn that is over, on which its exceptions have no effect any more."""
+    try:
+        await rt.call(method, *args)
+    except Exception:
+        logger.exception("the streaming handler's %s raised", getattr(method, "__name__", "method"))
 
 
 def check_streaming_handler(handler: object, argument: str) -> None:

@@ -44,6 +44,11 @@ class TurnOptions:
     def __attrs_post_init__(self) -> None:
         if self.cancel is not None and not isinstance(self.cancel, CancellationToken):
             raise TypeError(f"cancel must be a CancellationToken, not {type(self.cancel).__name__}")
+        session: object = self.session
+        if session is not None and not isinstance(session, str):
+            raise TypeError(f"session must be a str, not {type(session).__name__}")
+        if session == "":
+            raise ValueError("session must not be empty: all who forget to give one would share its approvals")
         timeout: object = self.timeout
         if timeout is None:
             return
@@ -82,12 +87,13 @@ class AsyncTurnDriver:
         try:
             with rt.cancel_on(options.cancel), rt.fail_at(deadline):
                 await frame.begin(turn)
-                while not (turn.is_over and check(turn.response())):
-                    calls = turn.take_answer(await complete(self._provider, turn.next_request(), self._retries))
-                    if calls:
-                        tool_round = self._round(runner, calls, options.cancel, deadline)
-                        await _run_round(tool_round)
-                        turn.take_results(calls, tool_round.all_results())
+                with frame.work():
+                    while not (turn.is_over and check(turn.response())):
+                        calls = turn.take_answer(await complete(self._provider, turn.next_request(), self._retries))
+                        if calls:
+                            tool_round = self._round(runner, calls, options.cancel, deadline)
+                            await _run_round(tool_round)
+                            turn.take_results(calls, tool_round.all_results())
                 await frame.complete(turn)
         except KovaError as error:
             error.partial = turn.partial()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
+from .._memory.arguments import checked_history
 from .._runtime import aio as rt
 from .._turn import Turn
-from ..errors import BuildError, MemoryStoreError
+from ..errors import BuildError, KovaError, MemoryStoreError
 from ..messages import ConversationMessage
 from ..tools import RunContext
 from .memory import AsyncMemoryStore, conversation_turn
@@ -22,6 +24,9 @@ class AsyncTurnFrame(Protocol):
 
     async def begin(self, turn: Turn) -> None:
         """Make the turn ready for its first provider call."""
+
+    def work(self) -> AbstractContextManager[None]:
+        """A block that calls what belongs to the turn: tools, handlers, the user's own provider."""
 
     async def complete(self, turn: Turn) -> None:
         """Finish a turn whose answer is there; the caller learns of it afterwards."""
@@ -50,6 +55,10 @@ class AsyncPromptFrame:
         if not isinstance(text, str):
             raise BuildError(f"system_prompt must give a str, not {type(text).__name__}")
         turn.instruct(text)
+
+    def work(self) -> AbstractContextManager[None]:
+        """A block like any other."""
+        return nullcontext()
 
     async def complete(self, turn: Turn) -> None:
         """Do nothing."""
@@ -85,9 +94,27 @@ class AsyncConversationFrame:
     async def begin(self, turn: Turn) -> None:
         """Wait for earlier turns of the conversation, and read what was said."""
         await self._place.__aenter__()
-        history, self._revision = await self._store.load(self._conversation_id)
+        history, self._revision = await self._load()
         turn.recall(history)
-        await self._prompt(turn)
+        with self.work():
+            await self._prompt(turn)
+
+    async def _load(self) -> tuple[list[ConversationMessage], int]:
+        try:
+            return checked_history(await self._store.load(self._conversation_id))
+        except KovaError:
+            raise
+        except Exception as error:
+            raise self._failure("read", error) from error
+
+    def _failure(self, what: str, error: Exception) -> MemoryStoreError:
+        return MemoryStoreError(
+            f"conversation {self._conversation_id!r} cannot be {what}: {type(error).__name__}: {error}"
+        )
+
+    def work(self) -> AbstractContextManager[None]:
+        """A block whose calls must not wait for the turn to end, as another turn of the conversation would."""
+        return self._place.work()
 
     async def complete(self, turn: Turn) -> None:
         """Write the user's message and all that the turn has produced, in one step.
@@ -97,10 +124,18 @@ class AsyncConversationFrame:
         """
         is_stored = False
         with rt.shield(COMMIT_SECONDS):
-            await self._store.append(self._conversation_id, [self._message, *turn.new_messages], self._revision)
+            await self._append([self._message, *turn.new_messages])
             is_stored = True
         if not is_stored:
             raise MemoryStoreError(f"the turn could not be stored within {COMMIT_SECONDS:g} s")
+
+    async def _append(self, messages: list[ConversationMessage]) -> None:
+        try:
+            await self._store.append(self._conversation_id, messages, self._revision)
+        except KovaError:
+            raise
+        except Exception as error:
+            raise self._failure("written", error) from error
 
     async def end(self) -> None:
         """Let the next turn of the conversation begin."""

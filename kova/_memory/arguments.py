@@ -8,7 +8,7 @@ from datetime import timedelta
 from ..errors import BuildError, MemoryStoreError
 from ..messages import ConversationMessage
 
-__all__ = ["checked_age", "checked_id", "checked_limit", "checked_messages", "conflict"]
+__all__ = ["checked_age", "checked_history", "checked_id", "checked_limit", "checked_messages", "conflict"]
 
 
 def checked_id(conversation_id: object) -> str:
@@ -40,6 +40,18 @@ def checked_messages(messages: Iterable[ConversationMessage]) -> list[Conversati
         if not isinstance(message, ConversationMessage):
             raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}")
     return checked
+
+
+def checked_history(loaded: object) -> tuple[list[ConversationMessage], int]:
+    """What a store's `load` gave: messages, and a revision.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(loaded, tuple) or len(loaded) != 2:
+        raise TypeError(f"load must give a tuple of messages and revision, not {type(loaded).__name__}")
+    messages, revision = loaded
+    return checked_messages(messages), revision
 
 
 def checked_age(older_than: object) -> float:

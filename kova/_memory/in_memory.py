@@ -9,10 +9,10 @@ from datetime import timedelta
 
 from attrs import frozen
 
+from .._forks import renew_in_children
 from ..history import trim_history
 from ..messages import ConversationMessage
 from .arguments import checked_age, checked_id, checked_limit, checked_messages, conflict
-from .forks import renew_in_children
 
 __all__ = ["InMemoryConversations"]
 

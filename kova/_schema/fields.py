@@ -12,6 +12,7 @@ import attrs
 
 from .docstrings import parse_docstring
 from .errors import SchemaError
+from .local_names import advice, names_around
 from .shapes import described, type_name
 
 __all__ = ["NO_DEFAULT", "Field", "class_description", "class_fields"]
@@ -34,7 +35,8 @@ def class_fields(cls: type, local_names: Mapping[str, object]) -> list[Field]:
 
     Args:
         cls: An attrs class, a dataclass or a TypedDict.
-        local_names: Where hints that are text are looked up, after the class's module.
+        local_names: Where hints that are text are looked up, after the class's module, and before the functions
+            around the class that are running.
 
     Raises:
         SchemaError: A hint is text and names something that is not found.
@@ -61,10 +63,10 @@ def _class_hints(cls: type, local_names: Mapping[str, object]) -> dict[str, obje
             return typing.get_type_hints(cls, include_extras=True)
         except NameError:
             # A class made in a function is not in its module, and not even its own name is found there.
-            names = {**local_names, cls.__name__: cls}
+            names = {**names_around(cls), **local_names, cls.__name__: cls}
             return typing.get_type_hints(cls, localns=names, include_extras=True)
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
-        raise SchemaError(f"a hint of {type_name(cls)} cannot be resolved: {error}") from error
+        raise SchemaError(f"a hint of {type_name(cls)} cannot be resolved: {error}{advice(cls)}") from error
 
 
 def _attrs_fields(cls: type[attrs.AttrsInstance], hints: dict[str, object]) -> list[Field]:

@@ -12,6 +12,7 @@ from .docstrings import Docstring, parse_docstring
 from .errors import ArgumentError, SchemaError
 from .fields import NO_DEFAULT, Field
 from .json_schema import JSONSchema, SchemaWriter
+from .local_names import advice, names_around
 from .problems import describe_problems
 from .scalars import Hook
 from .shapes import described
@@ -95,14 +96,16 @@ def function_schema(
     Args:
         function: A function, a bound method, a partial or an object with `__call__`.
         context_type: The class whose instances are injected.
-        local_names: Where hints that are text are looked up, after the function's module.
+        local_names: Where hints that are text are looked up, after the function's module, and before the functions
+            around this one that are running.
 
     Raises:
         SchemaError: A parameter cannot be described to a model. The message names function, parameter and type.
     """
     parameters = _parameters(function)
     docstring = parse_docstring(inspect.getdoc(_innermost(function)) or "")
-    scope = Scope(_globals(function), local_names or {})
+    inner = _innermost(function)
+    scope = Scope(_globals(function), {**names_around(inner), **(local_names or {})}, advice(inner))
     try:
         fields, context = _fields(parameters, docstring, context_type, scope)
         return FunctionSchema(function, fields, context, docstring.description, SchemaWriter(scope.local_names))
@@ -126,6 +129,7 @@ class Scope(NamedTuple):
 
     global_names: dict[str, Any]
     local_names: Mapping[str, object]
+    advice: str  # where a name is not found
 
 
 def _parameters(function: AnyFunction) -> list[inspect.Parameter]:
@@ -182,7 +186,8 @@ def _resolved_hint(parameter: inspect.Parameter, scope: Scope) -> object:
     try:
         return typing.get_type_hints(holder, scope.global_names, scope.local_names, include_extras=True)["hint"]
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
-        raise SchemaError(f"{parameter.name}: the hint {parameter.annotation!r} cannot be resolved: {error}") from error
+        reason = f"the hint {parameter.annotation!r} cannot be resolved: {error}{scope.advice}"
+        raise SchemaError(f"{parameter.name}: {reason}") from error
 
 
 def _takes_context(hint: object, context_type: type) -> bool:

@@ -107,9 +107,11 @@ class AgentStream:
         Raises:
             StreamError: It has not.
         """
-        if self._response is None:
-            raise StreamError("the turn is not over: its response is known when all events have been read")
-        return self._response
+        if self._response is not None:
+            return self._response
+        if self._is_entered and self._tools is None:
+            raise StreamError("the turn was ended before it was over, and so it has no response")
+        raise StreamError("the turn is not over: its response is known when all events have been read")
 
     def text_deltas(self) -> TextDeltas:
         """The pieces of text alone, as strings."""
@@ -155,8 +157,9 @@ class AgentStream:
             if kind is TextDelta or kind is ThinkingDelta:
                 ready.append(event)  # type: ignore[arg-type]  # isinstance would narrow, and cost
         if self._tap is not None:
-            for event in events:
-                self._tap(event)
+            with self._frame.work():
+                for event in events:
+                    self._tap(event)
         if not events:
             self._end_answer(source)
 
@@ -172,7 +175,8 @@ class AgentStream:
             self._ready.append(TurnCompleted(self._response))
 
     def _take_result(self, tool_round: ToolRound, tools: rt.Background) -> None:
-        index = tool_round.next_ended(tools)
+        with self._frame.work():
+            index = tool_round.next_ended(tools)
         if index is None:
             self._round = None
             self._turn.take_results(tool_round.calls, tool_round.all_results())

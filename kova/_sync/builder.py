@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 from .._runtime import threads as rt
 from ..config import InferenceConfig, RetryConfig
 from ..errors import BuildError
+from ..messages import ToolUseBlock
 from ..streaming import StreamingHandler
-from ..tool_policy import LifecycleHook
+from ..tool_policy import ToolEndHook, ToolStartHook
 from ..tool_registry import ToolRegistry
-from ..tools import RunContext, Tool
+from ..tools import RunContext, Tool, ToolContext
 from .agent import Agent
 from .memory import MemoryStore
 from .provider import LLMProvider
@@ -122,11 +123,11 @@ class AgentBuilder:
         """Is told of answers while they are made."""
         return self._with(streaming_handler=streaming_handler)
 
-    def approval_handler(self, approval_handler: Callable[..., Any]) -> Self:
+    def approval_handler(self, approval_handler: Callable[[ToolUseBlock, ToolContext], Any]) -> Self:
         """Is asked before a tool runs."""
         return self._with(approval_handler=approval_handler)
 
-    def lifecycle_hook(self, lifecycle_hook: LifecycleHook) -> Self:
+    def lifecycle_hook(self, lifecycle_hook: ToolStartHook | ToolEndHook) -> Self:
         """Sees the calls that are run."""
         return self._with(lifecycle_hook=lifecycle_hook)
 

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
+from .._log import logger
+from .._memory.arguments import checked_id
 from .._runtime import threads as rt
 from .._turn import Turn
 from ..cancellation import CancellationToken
@@ -72,7 +75,7 @@ class Chat(ABC):
     ) -> AgentResponse:
         """Say something in a conversation, and get the whole response.
 
-        Thinking is replayed to the agent's streaming handler.
+        Thinking is replayed to the agent's streaming handler, when the turn is stored; what that raises is logged.
 
         Args:
             conversation_id: The conversation, which may be a new one.
@@ -86,12 +89,12 @@ class Chat(ABC):
             MemoryStoreError: The conversation cannot be read or written, or was changed in the meantime.
             KovaError: All that `run` raises.
         """
-        options = TurnOptions(cancel, timeout, state, conversation_id)
+        options = TurnOptions(cancel, timeout, state, checked_id(conversation_id))
         turn, frame = self._conversation(conversation_id, text, config, options)
         response = self._driver.run(turn, frame, options)
         if self._streaming_handler is not None and response.thinking:
-            rt.call(self._streaming_handler.on_chunk, ThinkingDelta(response.thinking))
-            rt.call(self._streaming_handler.on_chunk, TextDelta(""))
+            _tell(self._streaming_handler.on_chunk, ThinkingDelta(response.thinking))
+            _tell(self._streaming_handler.on_chunk, TextDelta(""))
         return response
 
     def chat_events(
@@ -108,7 +111,7 @@ class Chat(ABC):
 
         The turn is stored before `TurnCompleted` comes. Arguments and errors are those of `chat_response`.
         """
-        options = TurnOptions(cancel, timeout, state, conversation_id)
+        options = TurnOptions(cancel, timeout, state, checked_id(conversation_id))
         turn, frame = self._conversation(conversation_id, text, config, options)
         return self._driver.stream(turn, frame, options)
 
@@ -124,6 +127,9 @@ class Chat(ABC):
         state: object = None,
     ) -> str:
         """Say something in a conversation; a handler is told of the provider's events as they come.
+
+        What its `on_chunk` raises ends the turn, of which nothing is stored, and is raised here. What `on_complete` and
+        `on_error` raise is logged: the turn is over by then.
 
         The other arguments and errors are those of `chat_response`.
 
@@ -142,7 +148,7 @@ class Chat(ABC):
         if told is None:
             raise BuildError("handler is missing: give one to chat_stream, or streaming_handler to the agent")
         check_streaming_handler(told, "handler")
-        options = TurnOptions(cancel, timeout, state, conversation_id)
+        options = TurnOptions(cancel, timeout, state, checked_id(conversation_id))
         turn, frame = self._conversation(conversation_id, text, config, options)
 
         def tap(event: Any) -> None:
@@ -153,9 +159,9 @@ class Chat(ABC):
                 for _ in stream:
                     pass
         except Exception as error:
-            rt.call(told.on_error, error)
+            _tell(told.on_error, error)
             raise
-        rt.call(told.on_complete)
+        _tell(told.on_complete)
         return stream.response.text
 
     @property
@@ -170,11 +176,17 @@ class Chat(ABC):
         config: InferenceConfig | None,
         options: TurnOptions,
     ) -> tuple[Turn, ConversationFrame]:
-        if not conversation_id:
-            raise ValueError("conversation_id must not be empty")
         message = _users_message(text)
         prompt = self._prompt_frame(options)
         return self._new_turn(message, config), ConversationFrame(self._memory, conversation_id, message, prompt.begin)
+
+
+def _tell(method: Callable[..., Any], *args: object) -> None:
+    """Call a handler about a turn that is over, on which its exceptions have no effect any more."""
+    try:
+        rt.call(method, *args)
+    except Exception:
+        logger.exception("the streaming handler's %s raised", getattr(method, "__name__", "method"))
 
 
 def check_streaming_handler(handler: object, argument: str) -> None:

@@ -12,14 +12,15 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from .._memory.in_memory import InMemoryConversations
-from .._memory.turn_lines import Place, TurnLines, lines_of
+from .._memory.store_lines import lines_of
 from .._runtime import threads as rt
 from .._runtime.owners import PerOwner
 from ..cancellation import CancellationToken
-from ..errors import TurnCancelledError
+from ..errors import MemoryStoreError
 from ..messages import ConversationMessage
+from .turn_in_line import TurnInLine
 
-__all__ = ["ConversationTurn", "InMemoryStore", "MemoryStore", "SQLiteStore", "conversation_turn"]
+__all__ = ["InMemoryStore", "MemoryStore", "SQLiteStore", "conversation_turn"]
 
 T = TypeVar("T")
 
@@ -221,7 +222,7 @@ class SQLiteStore:
 # ---- one turn after the other
 
 
-def conversation_turn(store: object, conversation_id: str) -> ConversationTurn:
+def conversation_turn(store: object, conversation_id: str) -> TurnInLine:
     """The next turn of a conversation, as a with block that is entered when all earlier ones are over.
 
     All who use the same store object wait for one another, in whatever thread or event loop they are.
@@ -232,48 +233,13 @@ def conversation_turn(store: object, conversation_id: str) -> ConversationTurn:
 
     Raises:
         BuildError: The store cannot be referred to weakly.
+        MemoryStoreError: When it is entered by what is a part of such a turn, and would wait for itself.
     """
-    return ConversationTurn(lines_of(store), conversation_id)
 
+    def circle() -> MemoryStoreError:
+        return MemoryStoreError(
+            f"a turn of conversation {conversation_id!r} waits for itself: what is called by a turn, such as a tool, "
+            "cannot begin another turn of its conversation"
+        )
 
-class ConversationTurn:
-    """A turn of a conversation: its with block has the conversation for itself. Made by `conversation_turn`."""
-
-    def __init__(self, lines: TurnLines, conversation_id: str) -> None:
-        self._lines = lines
-        self._conversation_id = conversation_id
-        self._place: Place | None = None
-
-    def __enter__(self) -> Self:
-        place = self._lines.enter(self._conversation_id)
-        try:
-            _until_cancelled(place.called)
-        except BaseException:
-            self._lines.leave(place)
-            raise
-        self._place = place
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.end()
-
-    def end(self) -> None:
-        """Let the next turn begin. May be called twice, and in any thread."""
-        place, self._place = self._place, None
-        if place is not None:
-            self._lines.leave(place)
-
-
-HOUR = 3600.0
-
-
-def _until_cancelled(token: CancellationToken) -> None:
-    """Wait for a token, which any thread may cancel, as for an event."""
-    while not token.is_cancelled:
-        try:
-            with rt.cancel_on(token):
-                rt.sleep(HOUR)
-        except TurnCancelledError:
-            pass  # that is what was waited for
+    return TurnInLine(lines_of(store), conversation_id, circle)

@@ -22,9 +22,11 @@ from ..messages import ToolUseBlock
 from ..responses import UsageStats
 from ..tool_policy import ToolPolicy, shortened
 from ..tools import FunctionTool, Tool, ToolContext, ToolError, ToolResult, normalize_result
+from .turn_in_line import TurnInLine
 
 __all__ = ["ToolRound", "ToolRunner"]
 
+THIS_TURN = ""  # as the session of a turn that has no other
 STRAGGLER_SECONDS = 5.0  # for async tools that clean up after being cancelled
 
 
@@ -51,9 +53,8 @@ class ToolRunner:
         self._tools = tools
         self._policy = policy
         self._state = state
-        self._session = session
-        self._approvals = SessionApprovals() if session is None else policy.approvals
-        self._asking: dict[str, rt.Semaphore] = {}
+        self._session = session or THIS_TURN
+        self._own_approvals: SessionApprovals | None = None
 
     def run(self, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
         """The result of a call.
@@ -117,14 +118,30 @@ class ToolRunner:
         """What the model is told if the call may not run."""
         if self._policy.approval_handler is None:
             return None
-        with self._asking.setdefault(call.name, rt.Semaphore(1)):  # the answer may hold for those that wait
-            decision = self._approvals.get(self._session or "", call.name)
+        approvals, question = self._approvals, (self._session, call.name)
+
+        def circle() -> ToolExecutionError:
+            reason = "its approval handler waits for itself: it began a turn of the same session that calls the tool"
+            return ToolExecutionError(call.name, reason)
+
+        with TurnInLine(approvals.questions, question, circle) as turn:  # an answer may hold for who waits
+            decision = approvals.get(*question)
             if decision is None:
-                decision = self._ask(self._policy.approval_handler, call, context)
-                self._approvals.note(self._session or "", call.name, decision)
+                with turn.work():
+                    decision = self._ask(self._policy.approval_handler, call, context)
+                approvals.note(*question, decision)
         if decision.is_approved:
             return None
         return _in_band(f"the call of {call.name} was denied" + (f": {decision.reason}" if decision.reason else ""))
+
+    @property
+    def _approvals(self) -> SessionApprovals:
+        """Where the decisions are kept: with the agent for a session, else with the turn."""
+        if self._session != THIS_TURN:
+            return self._policy.approvals
+        if self._own_approvals is None:
+            self._own_approvals = SessionApprovals()
+        return self._own_approvals
 
     def _ask(
         self, handler: Callable[[ToolUseBlock, ToolContext], Any], call: ToolUseBlock, context: ToolContext

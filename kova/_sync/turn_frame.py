@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
+from .._memory.arguments import checked_history
 from .._runtime import threads as rt
 from .._turn import Turn
-from ..errors import BuildError, MemoryStoreError
+from ..errors import BuildError, KovaError, MemoryStoreError
 from ..messages import ConversationMessage
 from ..tools import RunContext
 from .memory import MemoryStore, conversation_turn
@@ -25,6 +27,9 @@ class TurnFrame(Protocol):
 
     def begin(self, turn: Turn) -> None:
         """Make the turn ready for its first provider call."""
+
+    def work(self) -> AbstractContextManager[None]:
+        """A block that calls what belongs to the turn: tools, handlers, the user's own provider."""
 
     def complete(self, turn: Turn) -> None:
         """Finish a turn whose answer is there; the caller learns of it afterwards."""
@@ -53,6 +58,10 @@ class PromptFrame:
         if not isinstance(text, str):
             raise BuildError(f"system_prompt must give a str, not {type(text).__name__}")
         turn.instruct(text)
+
+    def work(self) -> AbstractContextManager[None]:
+        """A block like any other."""
+        return nullcontext()
 
     def complete(self, turn: Turn) -> None:
         """Do nothing."""
@@ -88,9 +97,27 @@ class ConversationFrame:
     def begin(self, turn: Turn) -> None:
         """Wait for earlier turns of the conversation, and read what was said."""
         self._place.__enter__()
-        history, self._revision = self._store.load(self._conversation_id)
+        history, self._revision = self._load()
         turn.recall(history)
-        self._prompt(turn)
+        with self.work():
+            self._prompt(turn)
+
+    def _load(self) -> tuple[list[ConversationMessage], int]:
+        try:
+            return checked_history(self._store.load(self._conversation_id))
+        except KovaError:
+            raise
+        except Exception as error:
+            raise self._failure("read", error) from error
+
+    def _failure(self, what: str, error: Exception) -> MemoryStoreError:
+        return MemoryStoreError(
+            f"conversation {self._conversation_id!r} cannot be {what}: {type(error).__name__}: {error}"
+        )
+
+    def work(self) -> AbstractContextManager[None]:
+        """A block whose calls must not wait for the turn to end, as another turn of the conversation would."""
+        return self._place.work()
 
     def complete(self, turn: Turn) -> None:
         """Write the user's message and all that the turn has produced, in one step.
@@ -100,10 +127,18 @@ class ConversationFrame:
         """
         is_stored = False
         with rt.shield(COMMIT_SECONDS):
-            self._store.append(self._conversation_id, [self._message, *turn.new_messages], self._revision)
+            self._append([self._message, *turn.new_messages])
             is_stored = True
         if not is_stored:
             raise MemoryStoreError(f"the turn could not be stored within {COMMIT_SECONDS:g} s")
+
+    def _append(self, messages: list[ConversationMessage]) -> None:
+        try:
+            self._store.append(self._conversation_id, messages, self._revision)
+        except KovaError:
+            raise
+        except Exception as error:
+            raise self._failure("written", error) from error
 
     def end(self) -> None:
         """Let the next turn of the conversation begin."""

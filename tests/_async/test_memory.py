@@ -21,7 +21,7 @@ import pytest
 import kova
 from kova._async.memory import AsyncInMemoryStore, AsyncMemoryStore, AsyncSQLiteStore, conversation_turn
 from kova._memory import sqlite_connections
-from kova._memory.turn_lines import lines_of
+from kova._memory.store_lines import lines_of
 from kova._runtime import aio as rt
 from kova._runtime.scope import Deadline
 from kova.history import trim_history

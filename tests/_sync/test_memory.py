@@ -23,7 +23,7 @@ import pytest
 
 import kova
 from kova._memory import sqlite_connections
-from kova._memory.turn_lines import lines_of
+from kova._memory.store_lines import lines_of
 from kova._runtime import threads as rt
 from kova._runtime.scope import Deadline
 from kova._sync.memory import InMemoryStore, MemoryStore, SQLiteStore, conversation_turn

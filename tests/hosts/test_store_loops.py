@@ -11,7 +11,7 @@ import pytest
 
 import kova
 from kova._async.memory import AsyncInMemoryStore, AsyncSQLiteStore, conversation_turn
-from kova._memory.turn_lines import lines_of
+from kova._memory.store_lines import lines_of
 from kova.history import check_history
 
 TURNS = 10

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import kova
-from kova._memory import sqlite_schema, turn_lines
+from kova._lines import Lines
+from kova._memory import sqlite_schema, store_lines
 from kova._memory.in_memory import InMemoryConversations
 from kova._memory.sqlite import SQLiteConversations
 from kova._memory.sqlite_connections import Connections
-from kova._memory.turn_lines import TurnLines, lines_of
+from kova._memory.store_lines import lines_of
 from tests import strategies
 
 GOLDEN = Path(__file__).parents[1] / "data" / "conversations-v1.sqlite"
@@ -209,7 +210,7 @@ def test_a_store_that_is_dropped_closes_its_file(tmp_path: Path) -> None:
 
 
 def test_places_are_called_in_order_and_may_be_left_at_any_time() -> None:
-    lines = TurnLines()
+    lines = Lines()
     first, second, third = (lines.enter("ada") for _ in range(3))
     lines.leave(second)
     assert (first.called.is_cancelled, third.called.is_cancelled) == (True, False)
@@ -228,15 +229,15 @@ def test_the_lines_of_a_store_end_with_it() -> None:
     store = InMemoryConversations(None)
     lines = lines_of(store)
     assert lines_of(store) is lines
-    before = len(turn_lines._lines)
+    before = len(store_lines._lines)
     del store
     gc.collect()
-    assert len(turn_lines._lines) == before - 1
+    assert len(store_lines._lines) == before - 1
 
 
 def test_the_lines_bear_many_threads() -> None:
     """C5: one at a time, nobody forgotten, nothing left."""
-    lines, inside, visits = TurnLines(), [], []
+    lines, inside, visits = Lines(), [], []
 
     def work() -> None:
         for _ in range(300):
