@@ -182,7 +182,7 @@ async def test_a_hook_that_raises_is_logged_and_never_fatal(
 
     server.play(*one_call())
     async with provider(server) as model:
-        agent = kova.AsyncAgent(model, tools=[delete], lifecycle_hook=RaisingHook())  # type: ignore[arg-type]
+        agent = kova.AsyncAgent(model, tools=[delete], lifecycle_hook=RaisingHook())
         with caplog.at_level(logging.ERROR, logger="kova"):
             assert results(await agent.run("go")) == [("deleted a", False)]
     assert "on_tool_start raised" in caplog.text
@@ -224,5 +224,7 @@ async def test_what_a_tool_says_of_its_failure_is_cut_too_and_the_hook_sees_it(s
 async def test_wrong_handlers_are_refused(server: ModelServer) -> None:
     with pytest.raises(kova.BuildError, match="approval_handler must be callable"):
         kova.AsyncAgent(provider(server), approval_handler=7)  # type: ignore[arg-type]
+    with pytest.raises(kova.BuildError, match="lifecycle_hook must have on_tool_start or on_tool_end; int has neither"):
+        kova.AsyncAgent(provider(server), lifecycle_hook=7)  # type: ignore[arg-type]
     with pytest.raises(kova.BuildError, match="max_tool_result_chars"):
         kova.AsyncAgent(provider(server), max_tool_result_chars=0)

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 import kova
+from kova.testing import AsyncScriptedProvider
 from tests import server as play
 from tests.server import ModelServer
 
@@ -115,3 +116,39 @@ async def test_other_types_are_refused(server: ModelServer, output_type: Any) ->
         with pytest.raises(TypeError, match="output_type"):
             await kova.AsyncAgent(model).run_structured("go", output_type)
     assert server.exchanges == []
+
+
+async def test_a_class_of_a_function_finds_the_others_of_the_function() -> None:
+    """Hints are text in this file, and say nothing of where their names are."""
+
+    @dataclass
+    class Leaf:
+        size: int
+
+    @attrs.frozen
+    class Tree:
+        leaf: Leaf
+        branches: list[Tree] = attrs.field(factory=list)
+
+    async def ask() -> Tree:
+        return (await agent.run_structured("A tree?", Tree))[0]
+
+    agent = kova.AsyncAgent(AsyncScriptedProvider('{"leaf": {"size": 1}, "branches": [{"leaf": {"size": 2}}]}'))
+    assert await ask() == Tree(Leaf(1), [Tree(Leaf(2))])
+
+
+def make_a_class() -> Any:
+    @dataclass
+    class Inner:
+        size: int
+
+    @dataclass
+    class Outer:
+        inner: Inner
+
+    return Outer
+
+
+async def test_a_class_of_a_function_that_is_over_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Outer cannot be resolved: .*'Inner'.*: define the classes in the module"):
+        await kova.AsyncAgent(AsyncScriptedProvider()).run_structured("Hi", make_a_class())

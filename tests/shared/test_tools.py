@@ -155,6 +155,32 @@ def test_classes_of_the_defining_function_are_found():
     assert with_options.execute({"order": {"item": "tea"}}, CONTEXT) == "tea"
 
 
+def test_classes_of_the_function_that_gives_the_list_of_tools_are_found():
+    @dataclasses.dataclass
+    class Place:
+        name: str
+
+    def visit(place: Place) -> str:
+        return place.name
+
+    assert as_tool(visit).execute({"place": {"name": "Oslo"}}, ToolContext()) == "Oslo"
+
+
+def make_a_function():
+    @dataclasses.dataclass
+    class Place:
+        name: str
+
+    def visit(place: Place) -> str: ...
+
+    return visit
+
+
+def test_classes_of_a_function_that_is_over_are_not():
+    with pytest.raises(BuildError, match=r"place: the hint 'Place' .*: define the classes in the module"):
+        as_tool(make_a_function())
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -269,6 +295,15 @@ def test_what_cannot_be_written_is_an_error_of_the_tool(value, reason):
     with pytest.raises(ToolExecutionError, match=f"'forecast' failed: {reason}") as caught:
         normalize_result("forecast", value)
     assert caught.value.tool_name == "forecast"
+
+
+def test_a_text_among_blocks_is_a_block():
+    image = ImageBlock("image/png", b"png")
+    assert normalize_result("look", ["A cat.", image]).content == (TextBlock("A cat."), image)
+    assert normalize_result("look", (image, "A cat.")).content == (image, TextBlock("A cat."))
+    assert normalize_result("look", ["A cat.", "A dog."]).content == '["A cat.","A dog."]'
+    with pytest.raises(ToolExecutionError, match=r"holds blocks and texts only, but \[1\] is of type dict"):
+        normalize_result("look", [image, {"kind": "cat"}])
 
 
 def test_a_result_is_text_or_blocks():
