@@ -63,7 +63,13 @@ class Blocking:
 
     def tool_loop(self) -> str:
         """Ask the question, run the tools that are called, and ask again, until there is an answer."""
-        messages = [user(QUESTION)]
+        return self._loop([user(QUESTION)])
+
+    def history_loop(self) -> str:
+        """The same on the history."""
+        return self._loop(list(self._history))
+
+    def _loop(self, messages: list[Message]) -> str:
         while True:
             message = self._ask({"model": MODEL, "messages": messages, "tools": TOOLS})
             calls = message.get("tool_calls")
@@ -131,7 +137,13 @@ class Async:
 
     async def tool_loop(self) -> str:
         """Ask the question, run the tools that are called, and ask again, until there is an answer."""
-        messages = [user(QUESTION)]
+        return await self._loop([user(QUESTION)])
+
+    async def history_loop(self) -> str:
+        """The same on the history."""
+        return await self._loop(list(self._history))
+
+    async def _loop(self, messages: list[Message]) -> str:
         while True:
             message = await self._ask({"model": MODEL, "messages": messages, "tools": TOOLS})
             calls = message.get("tool_calls")

@@ -12,6 +12,7 @@ from .laboratory import program
 from .sides import Side, Twin
 from .sources import ImportTime, PeakMemory, Script, Source, Work
 from .streams import STREAMS
+from .works import HISTORY_ROUNDS
 
 
 class Target(NamedTuple):
@@ -37,6 +38,7 @@ TARGETS = {
     "threads": Target(1.0),
     "history-cold": Target(2.0),
     "history-warm": Target(0.5),
+    "history-rounds": Target(0.3),
     "memory-import": Target(None),
     "memory-stream": Target(None),
 }
@@ -131,6 +133,11 @@ def _turns(sizes: Sizes) -> Iterator[Measurement]:
     for name, (title, work) in works.items():
         for twin in TWINS:
             yield Measurement(name, title, twin, work, work)
+    first = Work("history cold", "/text", sizes.exchanges)
+    later = Work("history rounds", f"/tools/{sizes.exchanges + HISTORY_ROUNDS}", sizes.exchanges)
+    for twin in TWINS:
+        title = "history, a later call's CPU"
+        yield Measurement("history-rounds", title, twin, first, later, baseline_side="kova")
 
 
 def _decoding(sizes: Sizes) -> Iterator[Measurement]:

@@ -49,6 +49,10 @@ class Blocking:
 
         return decode(provider, pieces)
 
+    def history_loop(self) -> str:
+        """The same, after tools were run."""
+        return self._tool_agent.run(self._history).text
+
     def __enter__(self) -> Self:
         return self
 
@@ -91,6 +95,10 @@ class Async:
     async def answer_history(self) -> str:
         """The model's answer to the history."""
         return (await self._agent.run(self._history)).text
+
+    async def history_loop(self) -> str:
+        """The same, after tools were run."""
+        return (await self._tool_agent.run(self._history)).text
 
     async def __aenter__(self) -> Self:
         return self

@@ -17,6 +17,7 @@ from .decode_by_hand import Decoded
 
 TURNS_OF_A_THREAD = 2
 WARM_TURNS = 5
+HISTORY_ROUNDS = 10  # tool rounds of a turn on a history
 
 
 class Sample(NamedTuple):
@@ -35,6 +36,7 @@ class BlockingSide(Protocol):
     def load_history(self, count: int) -> None: ...
     def answer_history(self) -> str: ...
     def decode(self, provider: str, pieces: list[bytes]) -> Decoded: ...
+    def history_loop(self) -> str: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc_info: object) -> None: ...
 
@@ -47,6 +49,7 @@ class AsyncSide(Protocol):
     def tool_loop(self) -> Awaitable[str]: ...
     def load_history(self, count: int) -> None: ...
     def answer_history(self) -> Awaitable[str]: ...
+    def history_loop(self) -> Awaitable[str]: ...
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *exc_info: object) -> None: ...
 
@@ -155,6 +158,16 @@ def decode(side: BlockingSide, count: int, *, provider: str) -> Sample:
     return watch.per(count)
 
 
+def history_rounds(side: BlockingSide, count: int) -> Sample:
+    """A turn of ten tool rounds on a history that was sent before; a provider call is the unit, its tool included."""
+    side.load_history(count)
+    side.history_loop()
+    with Stopwatch() as watch:
+        answers = [side.history_loop()]
+    expect(answers, 1)
+    return watch.per(HISTORY_ROUNDS + 1)
+
+
 # ---- async
 
 
@@ -213,6 +226,16 @@ async def history_warm_async(side: AsyncSide, count: int) -> Sample:
     return watch.per(WARM_TURNS)
 
 
+async def history_rounds_async(side: AsyncSide, count: int) -> Sample:
+    """A turn of ten tool rounds on a history that was sent before; a provider call is the unit, its tool included."""
+    side.load_history(count)
+    await side.history_loop()
+    with Stopwatch() as watch:
+        answers = [await side.history_loop()]
+    expect(answers, 1)
+    return watch.per(HISTORY_ROUNDS + 1)
+
+
 BlockingWork: TypeAlias = Callable[[BlockingSide, int], Sample]
 AsyncWork: TypeAlias = Callable[[AsyncSide, int], Awaitable[Sample]]
 
@@ -224,6 +247,7 @@ BLOCKING: dict[str, BlockingWork] = {
     "history cold": history_cold,
     "history warm": history_warm,
     **{f"decode {provider}": partial(decode, provider=provider) for provider in streams.STREAMS},
+    "history rounds": history_rounds,
 }
 ASYNC: dict[str, AsyncWork] = {
     "turns": turns_async,
@@ -232,4 +256,5 @@ ASYNC: dict[str, AsyncWork] = {
     "at once": at_once_async,
     "history cold": history_cold_async,
     "history warm": history_warm_async,
+    "history rounds": history_rounds_async,
 }

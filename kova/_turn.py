@@ -6,6 +6,7 @@ for, and gives it their results, until an answer asks for none.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -101,7 +102,7 @@ class Turn:
         """
         messages = [*self._system, *self._history, *self.new_messages, *self._correction]
         if self._context_budget is not None:
-            measured = estimate_tokens(messages, self._definitions)
+            measured = self._measured_before + estimate_tokens([*self.new_messages, *self._correction])
             if measured > self._context_budget:
                 raise ContextBudgetExceededError(measured, self._context_budget)
         config = self._config
@@ -109,6 +110,11 @@ class Turn:
             config = config.replace(tool_choice=None)  # else a forced call would be forced again and again
         self.llm_calls += 1
         return ModelRequest(messages, self._definitions, config)
+
+    @functools.cached_property
+    def _measured_before(self) -> int:
+        """The size of what every prompt of the turn begins with: it is long, and is measured once."""
+        return estimate_tokens([*self._system, *self._history], self._definitions)
 
     def take_answer(self, answer: ModelResponse) -> Sequence[ToolUseBlock]:
         """Note the model's answer.
