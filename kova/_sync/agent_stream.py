@@ -170,6 +170,8 @@ class AgentStream:
             self._ready.extend(ToolCallStarted(call.id, call.name, call.input) for call in calls)
             self._round = self._start_round(calls, self._token, self._deadline)
         elif self._turn.is_over:
+            if self._token is not None:
+                self._token.raise_if_cancelled()  # of which the loop may not know yet
             self._frame.complete(self._turn)
             self._response = self._completed(self._turn)
             self._ready.append(TurnCompleted(self._response))

@@ -97,6 +97,8 @@ class TurnDriver:
                             tool_round = self._round(runner, calls, options.cancel, deadline)
                             _run_round(tool_round)
                             turn.take_results(calls, tool_round.all_results())
+                if options.cancel is not None:
+                    options.cancel.raise_if_cancelled()  # of which the loop may not know yet
                 frame.complete(turn)
         except KovaError as error:
             error.partial = turn.partial()

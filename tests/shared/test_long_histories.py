@@ -74,9 +74,7 @@ def test_each_message_is_encoded_once(name: str, budget: int | None, monkeypatch
     for number in range(ROUNDS + 1):
         made.clear()
         request = turn.next_request()
-        body = format.build_request(
-            config, "k", request.messages, request.tools, request.config, stream=False
-        ).body
+        body = format.build_request(config, "k", request.messages, request.tools, request.config, stream=False).body
         counts.append(len(made))
         texts = body.decode()
         assert all(texts.count(f'"result {index}"') == 1 for index in range(0, EXCHANGES, 100)), "it is all there"
