@@ -82,6 +82,11 @@ class Assembler:
         if self._text is not None and len(self._text) - self._joined > MANY_PIECES:
             self._join_pieces(self._text)
 
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
+        return self._usage
+
     def response(self, *, model: str | None = None) -> ModelResponse:
         """The answer that the events so far come to.
 

@@ -21,6 +21,7 @@ from .messages import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    checked_messages,
 )
 
 __all__ = ["messages_from_json", "messages_to_json"]
@@ -34,9 +35,7 @@ def messages_to_json(messages: Iterable[ConversationMessage]) -> str:
         TypeError: It is not a history.
     """
     written: list[str] = []
-    for index, message in enumerate(messages):
-        if not isinstance(message, ConversationMessage):
-            raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}")
+    for index, message in enumerate(checked_messages(messages)):
         try:
             written.append(_json.dumps(_message_to_dict(message)).decode())
         except (TypeError, ValueError) as error:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from . import _json
 from .errors import SerializationError
-from .messages import ContentBlock, ConversationMessage, ImageBlock, TextBlock, ThinkingBlock, ToolResultBlock
+from .messages import (
+    ContentBlock,
+    ConversationMessage,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    checked_messages,
+)
 
 if TYPE_CHECKING:
     from .tools import ToolDefinition
@@ -33,10 +41,11 @@ def estimate_tokens(messages: Iterable[ConversationMessage], tools: Iterable[Too
         The estimate, in tokens.
 
     Raises:
+        TypeError: The messages, or the tools, are something else.
         SerializationError: JSON has no form for the input of a tool call, or for the parameters of a tool.
     """
-    prompt = sum([_tokens_around(sum(map(_size, message.content))) for message in messages])
-    described = [_length(tool.name) + _length(tool.description) + _length_as_json(tool.parameters) for tool in tools]
+    prompt = sum([_tokens_around(sum(map(_size, message.content))) for message in checked_messages(messages)])
+    described = list(map(_size_of_tool, tools))
     return prompt + sum(map(_tokens_around, described))
 
 
@@ -56,6 +65,14 @@ def _size(block: ContentBlock) -> int:
     if isinstance(block, ThinkingBlock):
         return _length(block.thinking) + _length(block.signature or "")
     return _length(block.id) + _length(block.name) + _length_as_json(block.input)
+
+
+def _size_of_tool(tool: object) -> int:
+    from .tools import ToolDefinition  # which loads what an estimate of messages alone does not need
+
+    if not isinstance(tool, ToolDefinition):
+        raise TypeError(f"tools must be ToolDefinitions, not {type(tool).__name__}")
+    return _length(tool.name) + _length(tool.description) + _length_as_json(tool.parameters)
 
 
 def _length(text: str) -> int:

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import cast
 
 from attrs import evolve, frozen
 
 from .config import InferenceConfig
 from .errors import ContextBudgetExceededError, MaxIterationsError
 from .history import estimate_tokens, repair_history, unique_id, without_blanks
-from .messages import ContentBlock, ConversationMessage, Role, TextBlock, ToolResultBlock, ToolUseBlock
+from .messages import (
+    ContentBlock,
+    ConversationMessage,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    checked_messages,
+)
 from .responses import AgentResponse, ModelResponse, Partial, StopReason, UsageStats
 from .tools import Tool, ToolDefinition, ToolResult
 
@@ -91,8 +99,8 @@ class Turn:
         self._history = [*repair_history(history), *self._history]
 
     def instruct(self, system_prompt: str) -> None:
-        """Put a system prompt before the history."""
-        self._system = [ConversationMessage(Role.SYSTEM, system_prompt)]
+        """Put a system prompt before the history, if it says anything."""
+        self._system = [ConversationMessage(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
 
     def next_request(self) -> ModelRequest:
         """The next provider call, which counts from now on.
@@ -227,10 +235,7 @@ def as_history(messages: str | ConversationMessage | Sequence[ConversationMessag
         return [messages]
     if not isinstance(messages, Sequence):
         raise TypeError(f"messages must be a str, a message or a sequence of messages, not {type(messages).__name__}")
-    history: list[Any] = list(messages)
-    for index, message in enumerate(history):
-        if not isinstance(message, ConversationMessage):
-            raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}")
+    history = checked_messages(cast("Sequence[ConversationMessage]", messages))
     if not history:
         raise ValueError("messages is empty: there is nothing to answer")
     return history

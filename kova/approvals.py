@@ -8,9 +8,11 @@ from threading import Lock
 from typing import ClassVar
 
 from attrs import field, frozen
+from attrs.validators import optional
 
 from ._forks import renew_in_children
 from ._lines import Lines
+from .messages import must_be
 
 __all__ = ["ApprovalDecision", "SessionApprovals"]
 
@@ -35,7 +37,7 @@ class ApprovalDecision:
     """
 
     _kind: _Kind = field(alias="kind")
-    reason: str | None = None
+    reason: str | None = field(default=None, validator=optional(must_be(str)))
 
     APPROVED: ClassVar[ApprovalDecision]
     APPROVED_FOR_SESSION: ClassVar[ApprovalDecision]

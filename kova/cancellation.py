@@ -82,6 +82,9 @@ class CancellationToken:
 
     def cancel_after(self, seconds: float) -> None:
         """Cancel the token when the given number of seconds is over; of several such times the first counts."""
+        given: object = seconds
+        if isinstance(given, bool) or not isinstance(given, (int, float)):
+            raise TypeError(f"seconds must be a number, not {type(given).__name__}")
         if not seconds >= 0:
             raise ValueError(f"seconds must be a number of at least 0, not {seconds}")
         if not self.is_cancelled:

@@ -23,6 +23,7 @@ from .messages import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    checked_messages,
 )
 
 __all__ = ["check_history", "estimate_tokens", "repair_history", "trim_history"]
@@ -57,9 +58,12 @@ def check_history(messages: Iterable[ConversationMessage]) -> list[str]:
     Returns:
         What some provider would refuse, each with its place, such as "messages[2].content[0]: blank text"; nothing
         for a history that every provider accepts.
+
+    Raises:
+        TypeError: It is no sequence of messages.
     """
     check = _Check()
-    for index, message in enumerate(messages):
+    for index, message in enumerate(checked_messages(messages)):
         check.message(index, message)
     check.end_of_round()
     return check.problems
@@ -138,8 +142,11 @@ def repair_history(messages: Iterable[ConversationMessage]) -> list[Conversation
 
     Returns:
         The copy. Messages that need no change are the same objects, and so a good history comes back as it is.
+
+    Raises:
+        TypeError: They are no sequence of messages.
     """
-    history = list(messages)
+    history = checked_messages(messages)
     if not check_history(history):
         return history
     used_ids: set[str] = set()
@@ -261,11 +268,15 @@ def trim_history(messages: Iterable[ConversationMessage], max_messages: int) -> 
             are kept, even if they are more.
 
     Raises:
+        TypeError: An argument is of a wrong type.
         ValueError: `max_messages` is less than 1.
     """
+    given: object = max_messages
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise TypeError(f"max_messages must be an int, not {type(given).__name__}")
     if max_messages < 1:
         raise ValueError(f"max_messages must be at least 1, not {max_messages}")
-    history = list(messages)
+    history = checked_messages(messages)
     if len(history) <= max_messages:
         return history
     head = history[:1] if history[0].role is Role.SYSTEM else []

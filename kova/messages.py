@@ -237,6 +237,22 @@ class ConversationMessage:
             object.__setattr__(self, name, value)
 
 
+def checked_messages(messages: Iterable[ConversationMessage]) -> list[ConversationMessage]:
+    """The messages as a list.
+
+    Raises:
+        TypeError: They are something else.
+    """
+    given: object = messages
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
+        raise TypeError(f"messages must be a sequence of messages, not {type(given).__name__}")
+    checked = list(messages)
+    for index, message in enumerate(checked):
+        if not isinstance(message, ConversationMessage):
+            raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}")
+    return checked
+
+
 def user_message(text: str, *blocks: ContentBlock) -> ConversationMessage:
     """A message from the user: text, and further blocks such as images."""
     return _message(Role.USER, text, blocks)

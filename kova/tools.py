@@ -20,7 +20,7 @@ from . import _json
 from ._schema import SchemaError
 from .cancellation import CancellationToken
 from .errors import BuildError, ToolExecutionError
-from .messages import ImageBlock, JSONObject, TextBlock, result_content
+from .messages import ImageBlock, JSONObject, TextBlock, must_be, result_content
 from .responses import UsageStats
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class ToolResult:
     """
 
     content: str | tuple[TextBlock | ImageBlock, ...] = field(converter=result_content)
-    is_error: bool = False
+    is_error: bool = field(default=False, validator=must_be(bool))
 
 
 @frozen
@@ -247,6 +247,9 @@ class FunctionTool(Tool, Generic[P, R]):
     ) -> None:
         from ._schema.functions import function_schema
 
+        given: object = fn
+        if not callable(given) or isinstance(given, type):
+            raise BuildError(f"a tool is made of a function, not of {given!r:.100}")
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         try:

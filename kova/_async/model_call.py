@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from typing import Any, Protocol
 
 from .._assembly import Assembler
 from .._turn import ModelRequest
 from ..config import RetryConfig
-from ..errors import StreamError
+from ..errors import ProviderError, StreamError
 from ..messages import ThinkingBlock
 from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageStats
 from .provider import AsyncLLMProvider, AsyncProviderStream
@@ -43,7 +43,10 @@ async def complete(provider: AsyncLLMProvider, request: ModelRequest, retries: R
     async def attempt() -> ModelResponse:
         return await provider.chat_completion(request.messages, request.tools, request.config)
 
-    answer: ModelResponse = await with_retries(attempt, retries)
+    answer: object = await with_retries(attempt, retries)
+    if not isinstance(answer, ModelResponse):
+        given = f"{type(provider).__name__}.chat_completion gave {type(answer).__name__}"
+        raise ProviderError(f"{given}, and not a ModelResponse")
     return answer
 
 
@@ -52,7 +55,12 @@ def open_stream(provider: AsyncLLMProvider, request: ModelRequest, retries: Retr
 
     def attempt() -> AsyncEventSource:
         stream = provider.chat_completion_stream(request.messages, request.tools, request.config)
-        return stream if isinstance(stream, AsyncProviderStream) else AsyncForeignStream(stream)
+        if isinstance(stream, AsyncProviderStream):
+            return stream
+        if not isinstance(stream, AsyncIterable):
+            given = f"{type(provider).__name__}.chat_completion_stream gave {type(stream).__name__}"
+            raise StreamError(f"{given}, and not an iterator of events that this twin can read")
+        return AsyncForeignStream(stream)
 
     return AsyncRetriedStream(attempt, retries)
 
@@ -115,12 +123,15 @@ class AsyncForeignStream:
     @property
     def response(self) -> ModelResponse:
         """The assembled answer, at the end."""
-        return self._assembler.response()
+        try:
+            return self._assembler.response()
+        except (AttributeError, TypeError) as error:
+            raise StreamError(f"the provider's events make no sense: {error}") from error
 
     @property
     def usage(self) -> UsageStats:
         """Tokens reported so far."""
-        return self._assembler.response().usage
+        return self._assembler.usage
 
     async def next_events(self) -> list[StreamEvent]:
         """The next event; none at the end."""
@@ -131,7 +142,10 @@ class AsyncForeignStream:
                 raise StreamError("the provider's stream ended without any event") from None
             return []
         self._any = True
-        self._assembler.add(event)
+        try:
+            self._assembler.add(event)
+        except (AttributeError, TypeError) as error:  # fields of events are not checked, for speed
+            raise StreamError(f"the provider's event makes no sense: {event!r:.200}: {error}") from error
         return [event]
 
     async def close(self) -> None:

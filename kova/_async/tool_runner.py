@@ -219,13 +219,14 @@ class AsyncToolRound:
     ) -> None:
         self.calls = calls
         self.results: list[ToolResult | None] = [None] * len(calls)
+        self.failure: BaseException | None = None  # of a call that has ended the turn
         self._started = False
         self._runner = runner
         self._token = CancellationToken() if token is None else token.child()
         self._deadline = deadline
         self._gate = rt.Semaphore(limit)
         self._running = len(calls)
-        self._ended: rt.Channel[tuple[int, ToolResult | Exception]] = rt.Channel()
+        self._ended: rt.Channel[tuple[int, ToolResult | BaseException]] = rt.Channel()
 
     def all_results(self) -> list[ToolResult]:
         """The results in the order of the calls, when all have ended."""
@@ -252,24 +253,25 @@ class AsyncToolRound:
                 group.start_soon(self._run, index)
         index, outcome = await self._ended.get()
         self._running -= 1
-        if isinstance(outcome, Exception):
+        if isinstance(outcome, BaseException):
             await self.stop()
+            self.failure = outcome
             raise outcome
         self.results[index] = outcome
         return index
 
     async def _run(self, index: int) -> None:
         call = self.calls[index]
-        outcome: ToolResult | Exception
+        outcome: ToolResult | BaseException
         try:
             with rt.cancel_on(self._token), rt.fail_at(self._deadline):
                 async with self._gate:
                     outcome = await self._runner.run(call, self._token)
-        except Exception as error:
-            outcome = error
-        except BaseException as error:  # this task is cancelled; nobody may wait for it in vain
-            self._ended.put((index, ToolExecutionError(call.name, describe_exception(error))))
-            raise
+        except BaseException as error:
+            if rt.is_cancellation(error):  # of this task; nobody may wait for it in vain
+                self._ended.put((index, ToolExecutionError(call.name, describe_exception(error))))
+                raise
+            outcome = error  # raised where the turn is driven, be it an interrupt or the exit of the program
         self._ended.put((index, outcome))
 
     async def stop(self) -> None:

@@ -150,12 +150,12 @@ async def _run_round(tool_round: AsyncToolRound) -> None:
     if len(tool_round.calls) == 1:
         await tool_round.next_ended(None)
         return
-    failure: Exception | None = None
     async with rt.TaskGroup() as group:
         try:
             while await tool_round.next_ended(group) is not None:
                 pass
-        except Exception as error:
-            failure = error  # raised outside, where the group does not make an ExceptionGroup of it
-    if failure is not None:
-        raise failure
+        except BaseException as error:
+            if error is not tool_round.failure:
+                raise
+    if tool_round.failure is not None:
+        raise tool_round.failure  # outside, where the group does not make an ExceptionGroup of it

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 
 from ..errors import BuildError, MemoryStoreError
-from ..messages import ConversationMessage
+from ..messages import ConversationMessage, checked_messages
 
-__all__ = ["checked_age", "checked_history", "checked_id", "checked_limit", "checked_messages", "conflict"]
+__all__ = ["checked_age", "checked_history", "checked_id", "checked_limit", "conflict"]
 
 
 def checked_id(conversation_id: object) -> str:
@@ -27,19 +26,6 @@ def checked_id(conversation_id: object) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"conversation_id must be valid Unicode, not {conversation_id!r:.100}") from None
     return conversation_id
-
-
-def checked_messages(messages: Iterable[ConversationMessage]) -> list[ConversationMessage]:
-    """The messages that are to be stored.
-
-    Raises:
-        TypeError: They are something else.
-    """
-    checked = list(messages)
-    for index, message in enumerate(checked):
-        if not isinstance(message, ConversationMessage):
-            raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}")
-    return checked
 
 
 def checked_history(loaded: object) -> tuple[list[ConversationMessage], int]:

@@ -11,8 +11,8 @@ from attrs import frozen
 
 from .._forks import renew_in_children
 from ..history import trim_history
-from ..messages import ConversationMessage
-from .arguments import checked_age, checked_id, checked_limit, checked_messages, conflict
+from ..messages import ConversationMessage, checked_messages
+from .arguments import checked_age, checked_id, checked_limit, conflict
 
 __all__ = ["InMemoryConversations"]
 

@@ -12,8 +12,8 @@ from .._message_json import messages_from_json, messages_to_json
 from ..cancellation import CancellationToken
 from ..errors import BuildError, MemoryStoreError, SerializationError
 from ..history import trim_history
-from ..messages import ConversationMessage
-from .arguments import checked_age, checked_id, checked_limit, checked_messages, conflict
+from ..messages import ConversationMessage, checked_messages
+from .arguments import checked_age, checked_id, checked_limit, conflict
 from .sqlite_connections import Connections
 
 __all__ = ["SQLiteConversations"]
@@ -102,7 +102,10 @@ def _checked_path(path: object) -> str:
         raise BuildError(f"path must be a str or a path, not {type(path).__name__}")
     if given in ("", ":memory:"):
         raise BuildError(f"path must be that of a file, not {given!r}: a store in memory is another class")
-    return os.path.realpath(given)
+    try:
+        return os.path.realpath(given)
+    except ValueError as error:
+        raise BuildError(f"path cannot be that of a file: {given!r:.100} ({error})") from error
 
 
 # ---- single steps, inside a transaction

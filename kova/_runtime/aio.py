@@ -39,6 +39,7 @@ __all__ = [
     "closing",
     "connect",
     "fail_at",
+    "is_cancellation",
     "move_on_after",
     "owner",
     "receive",
@@ -229,6 +230,11 @@ def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> object:
     import asyncio
 
     return asyncio.get_running_loop().create_task(function())
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether an exception says that the present scope is over, and must go on."""
+    return isinstance(error, anyio.get_cancelled_exc_class())
 
 
 # ---- code that cannot be interrupted

@@ -38,6 +38,7 @@ __all__ = [
     "closing",
     "connect",
     "fail_at",
+    "is_cancellation",
     "move_on_after",
     "owner",
     "receive",
@@ -292,6 +293,11 @@ class Background:
     def cancel(self) -> None:
         """Tell all tasks to stop."""
         self._token.cancel()
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether an exception says that the present scope is over, and must go on."""
+    return isinstance(error, Cancelled)
 
 
 # ---- code that cannot be interrupted

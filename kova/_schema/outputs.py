@@ -37,6 +37,8 @@ class OutputSchema:
             self.name = str(output_type.get("title") or "response")
             self.schema: JSONSchema = dict(output_type)
             self._hook: Hook = self._checked
+        elif not hasattr(output_type, "__hash__") or output_type.__hash__ is None:
+            raise SchemaError(f"no JSON schema can be made for {output_type!r:.100}")
         else:
             writer = SchemaWriter({})
             self.name = getattr(output_type, "__name__", "response")

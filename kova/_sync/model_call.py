@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from .._assembly import Assembler
 from .._turn import ModelRequest
 from ..config import RetryConfig
-from ..errors import StreamError
+from ..errors import ProviderError, StreamError
 from ..messages import ThinkingBlock
 from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageStats
 from .provider import LLMProvider, ProviderStream
@@ -46,7 +46,10 @@ def complete(provider: LLMProvider, request: ModelRequest, retries: RetryConfig)
     def attempt() -> ModelResponse:
         return provider.chat_completion(request.messages, request.tools, request.config)
 
-    answer: ModelResponse = with_retries(attempt, retries)
+    answer: object = with_retries(attempt, retries)
+    if not isinstance(answer, ModelResponse):
+        given = f"{type(provider).__name__}.chat_completion gave {type(answer).__name__}"
+        raise ProviderError(f"{given}, and not a ModelResponse")
     return answer
 
 
@@ -55,7 +58,12 @@ def open_stream(provider: LLMProvider, request: ModelRequest, retries: RetryConf
 
     def attempt() -> EventSource:
         stream = provider.chat_completion_stream(request.messages, request.tools, request.config)
-        return stream if isinstance(stream, ProviderStream) else ForeignStream(stream)
+        if isinstance(stream, ProviderStream):
+            return stream
+        if not isinstance(stream, Iterable):
+            given = f"{type(provider).__name__}.chat_completion_stream gave {type(stream).__name__}"
+            raise StreamError(f"{given}, and not an iterator of events that this twin can read")
+        return ForeignStream(stream)
 
     return RetriedStream(attempt, retries)
 
@@ -118,12 +126,15 @@ class ForeignStream:
     @property
     def response(self) -> ModelResponse:
         """The assembled answer, at the end."""
-        return self._assembler.response()
+        try:
+            return self._assembler.response()
+        except (AttributeError, TypeError) as error:
+            raise StreamError(f"the provider's events make no sense: {error}") from error
 
     @property
     def usage(self) -> UsageStats:
         """Tokens reported so far."""
-        return self._assembler.response().usage
+        return self._assembler.usage
 
     def next_events(self) -> list[StreamEvent]:
         """The next event; none at the end."""
@@ -134,7 +145,10 @@ class ForeignStream:
                 raise StreamError("the provider's stream ended without any event") from None
             return []
         self._any = True
-        self._assembler.add(event)
+        try:
+            self._assembler.add(event)
+        except (AttributeError, TypeError) as error:  # fields of events are not checked, for speed
+            raise StreamError(f"the provider's event makes no sense: {event!r:.200}: {error}") from error
         return [event]
 
     def close(self) -> None:

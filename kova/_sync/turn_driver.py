@@ -153,12 +153,12 @@ def _run_round(tool_round: ToolRound) -> None:
     if len(tool_round.calls) == 1:
         tool_round.next_ended(None)
         return
-    failure: Exception | None = None
     with rt.TaskGroup() as group:
         try:
             while tool_round.next_ended(group) is not None:
                 pass
-        except Exception as error:
-            failure = error  # raised outside, where the group does not make an ExceptionGroup of it
-    if failure is not None:
-        raise failure
+        except BaseException as error:
+            if error is not tool_round.failure:
+                raise
+    if tool_round.failure is not None:
+        raise tool_round.failure  # outside, where the group does not make an ExceptionGroup of it
