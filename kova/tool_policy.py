@@ -19,6 +19,7 @@ class ToolStartHook(Protocol):
 
     def on_tool_start(self, call: ToolUseBlock, context: ToolContext, /) -> Any:
         """A tool is about to run."""
+        return None  # so that a subclass of `LifecycleHook` may leave it out
 
 
 class ToolEndHook(Protocol):
@@ -26,6 +27,7 @@ class ToolEndHook(Protocol):
 
     def on_tool_end(self, call: ToolUseBlock, result: ToolResult, context: ToolContext, /) -> Any:
         """A tool has given its result."""
+        return None  # likewise
 
 
 class LifecycleHook(ToolStartHook, ToolEndHook, Protocol):

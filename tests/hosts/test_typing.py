@@ -15,7 +15,7 @@ import pytest
 import kova
 from tests.hosts.script import ROOT
 
-SCRIPTS = ["tests/typing/usage_sync.py", "tests/typing/usage_async.py"]
+SCRIPTS = [f"tests/typing/{name}_{twin}.py" for name in ("usage", "conversations") for twin in ("sync", "async")]
 ASYNC_NAME = re.compile(r"\bAsync([A-Z]\w*)")
 TWINS = sorted(name.removeprefix("Async") for name in kova.__all__ if name.startswith("Async"))
 
