@@ -210,3 +210,26 @@ def test_a_blank_system_prompt_is_none() -> None:
     for prompt in (" \n", lambda context: ""):
         kova.Agent(model, system_prompt=prompt).run("Hi")
     assert [request.messages for request in model.requests] == [(kova.user_message("Hi"),)] * 2
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    """L13: and it is said where both come from."""
+
+    @kova.tool
+    def look_up(key: str) -> str:
+        return key
+
+    @kova.tool(name="look_up")
+    def other(key: str) -> str:
+        return key
+
+    helper = kova.Agent(ScriptedProvider()).as_tool("look_up", "Looks things up.")
+    for one, another in ((look_up, other), (other, look_up), (helper, look_up)):
+        with pytest.raises(kova.BuildError, match="look_up") as caught:
+            kova.Agent(ScriptedProvider(), tools=[one, another])
+        assert one.origin in str(caught.value)
+        assert another.origin in str(caught.value)
+    registry = kova.ToolRegistry()
+    registry.register(other)
+    agent = kova.Agent(ScriptedProvider(), tools=[look_up], tool_registry=registry)
+    assert "look_up" in repr(agent), "over the registry's a tool wins"
