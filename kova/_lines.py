@@ -25,14 +25,16 @@ class Place:
         key: What is waited for.
         called: Is cancelled when this place is the first of the line: it stands for an event that any thread can set,
             and that can be waited for on any loop.
+        worker: The task or thread that has gone there.
         is_left: Whether it was given up.
     """
 
-    __slots__ = ("called", "is_left", "key", "lines")
+    __slots__ = ("called", "is_left", "key", "lines", "worker")
 
-    def __init__(self, lines: Lines, key: Hashable) -> None:
+    def __init__(self, lines: Lines, key: Hashable, worker: object) -> None:
         self.lines = lines
         self.key = key
+        self.worker = worker
         self.called = CancellationToken()
         self.is_left = False
 
@@ -65,14 +67,19 @@ class Lines:
         """How many keys somebody works on."""
         return len(self._lines)
 
-    def would_wait_for_itself(self, key: Hashable) -> bool:
-        """Whether the caller works for somebody who has not left the line yet, and cannot before the caller returns."""
-        places = _working_for.get()
-        return any(place.lines is self and place.key == key and not place.is_left for place in places)
+    def would_wait_for_itself(self, key: Hashable, worker: object) -> bool:
+        """Whether the caller would wait for a place that cannot be left before it returns.
 
-    def enter(self, key: Hashable) -> Place:
+        That is one that it works for, or a place of its own.
+        """
+        if any(place.lines is self and place.key == key and not place.is_left for place in _working_for.get()):
+            return True
+        with self._lock:
+            return any(place.worker == worker for place in self._lines.get(key, ()))
+
+    def enter(self, key: Hashable, worker: object = None) -> Place:
         """Go to the end of the line."""
-        place = Place(self, key)
+        place = Place(self, key, worker)
         with self._lock:
             line = self._lines.setdefault(key, deque())
             line.append(place)

@@ -31,9 +31,10 @@ class AsyncTurnInLine:
         self._place: Place | None = None
 
     async def __aenter__(self) -> Self:
-        if self._lines.would_wait_for_itself(self._key):
+        worker = rt.task()
+        if self._lines.would_wait_for_itself(self._key, worker):
             raise self._circle()
-        place = self._lines.enter(self._key)
+        place = self._lines.enter(self._key, worker)
         try:
             await _until_cancelled(place.called)
         except BaseException:

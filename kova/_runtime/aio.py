@@ -23,7 +23,7 @@ from ..cancellation import CancellationToken
 from ..errors import BuildError, TurnCancelledError
 from . import workers
 from .callables import is_async_callable
-from .scope import GRACE, Deadline
+from .scope import FOREIGN, GRACE, Deadline
 from .sockets import is_connected
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "send",
     "shield",
     "sleep",
+    "task",
 ]
 
 T = TypeVar("T")
@@ -232,6 +233,11 @@ def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> object:
     return asyncio.get_running_loop().create_task(function())
 
 
+def task() -> object:
+    """Identifies the running task, while it runs."""
+    return anyio.get_current_task().id
+
+
 def is_cancellation(error: BaseException) -> bool:
     """Whether an exception says that the present scope is over, and must go on."""
     return isinstance(error, anyio.get_cancelled_exc_class())
@@ -266,11 +272,25 @@ async def call(function: Callable[..., Any], /, *args: Any, stop: CancellationTo
     if is_async_callable(function):
         try:
             return await function(*args)
-        except anyio.get_cancelled_exc_class():
+        except anyio.get_cancelled_exc_class() as error:
+            if not _is_over():
+                raise RuntimeError(FOREIGN) from error
             if stop is not None:
                 stop.cancel()
             raise
     return await _in_worker(function, args, stop)
+
+
+def _is_over() -> bool:
+    """Whether the present scope, or its task, has been cancelled."""
+    if anyio.current_effective_deadline() == -math.inf:
+        return True
+    if sniffio.current_async_library() == "trio":
+        return False
+    import asyncio
+
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _in_worker(function: Callable[..., T], args: tuple[Any, ...], stop: CancellationToken | None) -> T:
@@ -297,7 +317,10 @@ async def _in_worker(function: Callable[..., T], args: tuple[Any, ...], stop: Ca
                 await ended.wait()
         raise
     if errors:
-        raise errors.pop()
+        error = errors.pop()
+        if isinstance(error, anyio.get_cancelled_exc_class()):
+            raise RuntimeError(FOREIGN) from error
+        raise error
     return results.pop()
 
 

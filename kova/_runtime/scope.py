@@ -10,6 +10,9 @@ from ..errors import TimeoutError
 # token, little enough for a cancelled call to return at once.
 GRACE = 0.15
 
+# What is said of a cancellation that comes out of a user's code, and ends nothing else.
+FOREIGN = "something that it waited for was cancelled, but not the turn"
+
 
 class Deadline:
     """The moment at which something must be over.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextvars
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from ..cancellation import CancellationToken
 from ..errors import BuildError
 from . import workers
 from .callables import is_async_callable
-from .scope import GRACE, Deadline
+from .scope import FOREIGN, GRACE, Deadline
 from .sockets import Socket, wake
 from .thread_scope import Cancelled, CancelOn, FailAt, MoveOnAfter, Scope, current
 
@@ -47,6 +48,7 @@ __all__ = [
     "send",
     "shield",
     "sleep",
+    "task",
 ]
 
 T = TypeVar("T")
@@ -295,6 +297,11 @@ class Background:
         self._token.cancel()
 
 
+def task() -> object:
+    """Identifies the running thread, while it runs."""
+    return threading.get_ident()
+
+
 def is_cancellation(error: BaseException) -> bool:
     """Whether an exception says that the present scope is over, and must go on."""
     return isinstance(error, Cancelled)
@@ -380,6 +387,10 @@ def _run_in_loop(function: Callable[..., Any], args: tuple[Any, ...], stop: Canc
         forget = stop.add_callback(partial(loop_scheduler(), task.cancel)) if stop is not None else None
         try:
             return await function(*args)
+        except asyncio.CancelledError as error:
+            if stop is None or not stop.is_cancelled:
+                raise RuntimeError(FOREIGN) from error
+            raise
         finally:
             if forget is not None:
                 forget()

@@ -238,8 +238,8 @@ def conversation_turn(store: object, conversation_id: str) -> TurnInLine:
 
     def circle() -> MemoryStoreError:
         return MemoryStoreError(
-            f"a turn of conversation {conversation_id!r} waits for itself: what is called by a turn, such as a tool, "
-            "cannot begin another turn of its conversation"
+            f"a turn of conversation {conversation_id!r} waits for itself: neither what a turn calls, such as a tool, "
+            "nor the block of its stream can begin another turn of its conversation"
         )
 
     return TurnInLine(lines_of(store), conversation_id, circle)

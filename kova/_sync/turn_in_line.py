@@ -34,9 +34,10 @@ class TurnInLine:
         self._place: Place | None = None
 
     def __enter__(self) -> Self:
-        if self._lines.would_wait_for_itself(self._key):
+        worker = rt.task()
+        if self._lines.would_wait_for_itself(self._key, worker):
             raise self._circle()
-        place = self._lines.enter(self._key)
+        place = self._lines.enter(self._key, worker)
         try:
             _until_cancelled(place.called)
         except BaseException:

@@ -523,11 +523,28 @@ async def test_turns_of_other_conversations_and_stores_do_not_wait() -> None:
             assert (len(lines_of(one)), len(lines_of(other))) == (2, 1)
 
 
+class AsyncTurnOfAnother:
+    """A turn that another task or thread has begun."""
+
+    def __init__(self, store: object) -> None:
+        self._turn = conversation_turn(store, "ada")
+
+    async def __aenter__(self) -> None:
+        async with rt.TaskGroup() as group:
+            group.start_soon(self._turn.__aenter__)
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._turn.end()
+
+    def end(self) -> None:
+        self._turn.end()
+
+
 async def test_waiting_for_a_turn_ends_with_the_scope() -> None:
     """T12: and the next in the line is not held up."""
     store = AsyncInMemoryStore()
     token = kova.CancellationToken()
-    async with conversation_turn(store, "ada"):
+    async with AsyncTurnOfAnother(store):
         threading.Timer(0.05, token.cancel, ["enough"]).start()
         start = time.monotonic()
         with pytest.raises(kova.TurnCancelledError, match="enough"):
@@ -558,7 +575,7 @@ async def test_a_turn_that_fails_lets_the_next_begin() -> None:
 
 async def test_a_turn_may_be_ended_by_another_thread() -> None:
     store = AsyncInMemoryStore()
-    turn = conversation_turn(store, "ada")
+    turn = AsyncTurnOfAnother(store)
     await turn.__aenter__()
     threading.Timer(0.05, turn.end).start()
     with rt.fail_at(Deadline(LONG, "waiting")):

@@ -145,6 +145,32 @@ async def test_a_prompt_and_a_handler_cannot_chat_in_the_conversation_of_their_t
     assert await agent.chat("c1", "Hi") == "Hello again"
 
 
+async def test_the_block_of_a_stream_cannot_chat_in_its_conversation() -> None:
+    """C1: it holds the conversation until it is left. Others may wait for it, and be begun from it."""
+    agent = kova.AsyncAgent(AsyncScriptedProvider("Hello there", "In another.", "Later.", "From a task."))
+    said: list[str] = []
+
+    async def wait() -> None:
+        said.append(await agent.chat("c1", "And I?"))
+
+    background = rt.Background()
+    async with agent.chat_events("c1", "Hi") as stream:
+        async for event in stream:
+            if isinstance(event, kova.TextDelta) and not said:
+                with pytest.raises(kova.MemoryStoreError, match=WAITS_FOR_ITSELF):
+                    await agent.chat("c1", "And?")
+                said.append(await agent.chat("c2", "And?"))
+    said.append(await agent.chat("c1", "And now?"))
+    assert said == ["In another.", "Later."]
+    async with agent.chat_events("c1", "Hi") as stream:
+        background.start_soon(wait)
+        await rt.sleep(0.02)
+    with rt.fail_at(Deadline(30, "the task")):
+        while len(said) < 3:
+            await rt.sleep(0.005)
+    assert said[2] == "From a task.", "the stream was left before it began"
+
+
 async def test_an_approval_handler_cannot_begin_a_turn_that_asks_it_the_same() -> None:
     """S1."""
     model = AsyncScriptedProvider(call("delete"), call("delete"), "Done.")

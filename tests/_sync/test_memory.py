@@ -524,11 +524,28 @@ def test_turns_of_other_conversations_and_stores_do_not_wait() -> None:
             assert (len(lines_of(one)), len(lines_of(other))) == (2, 1)
 
 
+class TurnOfAnother:
+    """A turn that another task or thread has begun."""
+
+    def __init__(self, store: object) -> None:
+        self._turn = conversation_turn(store, "ada")
+
+    def __enter__(self) -> None:
+        with rt.TaskGroup() as group:
+            group.start_soon(self._turn.__enter__)
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._turn.end()
+
+    def end(self) -> None:
+        self._turn.end()
+
+
 def test_waiting_for_a_turn_ends_with_the_scope() -> None:
     """T12: and the next in the line is not held up."""
     store = InMemoryStore()
     token = kova.CancellationToken()
-    with conversation_turn(store, "ada"):
+    with TurnOfAnother(store):
         threading.Timer(0.05, token.cancel, ["enough"]).start()
         start = time.monotonic()
         with pytest.raises(kova.TurnCancelledError, match="enough"):
@@ -559,7 +576,7 @@ def test_a_turn_that_fails_lets_the_next_begin() -> None:
 
 def test_a_turn_may_be_ended_by_another_thread() -> None:
     store = InMemoryStore()
-    turn = conversation_turn(store, "ada")
+    turn = TurnOfAnother(store)
     turn.__enter__()
     threading.Timer(0.05, turn.end).start()
     with rt.fail_at(Deadline(LONG, "waiting")):

@@ -148,6 +148,32 @@ def test_a_prompt_and_a_handler_cannot_chat_in_the_conversation_of_their_turn() 
     assert agent.chat("c1", "Hi") == "Hello again"
 
 
+def test_the_block_of_a_stream_cannot_chat_in_its_conversation() -> None:
+    """C1: it holds the conversation until it is left. Others may wait for it, and be begun from it."""
+    agent = kova.Agent(ScriptedProvider("Hello there", "In another.", "Later.", "From a task."))
+    said: list[str] = []
+
+    def wait() -> None:
+        said.append(agent.chat("c1", "And I?"))
+
+    background = rt.Background()
+    with agent.chat_events("c1", "Hi") as stream:
+        for event in stream:
+            if isinstance(event, kova.TextDelta) and not said:
+                with pytest.raises(kova.MemoryStoreError, match=WAITS_FOR_ITSELF):
+                    agent.chat("c1", "And?")
+                said.append(agent.chat("c2", "And?"))
+    said.append(agent.chat("c1", "And now?"))
+    assert said == ["In another.", "Later."]
+    with agent.chat_events("c1", "Hi") as stream:
+        background.start_soon(wait)
+        rt.sleep(0.02)
+    with rt.fail_at(Deadline(30, "the task")):
+        while len(said) < 3:
+            rt.sleep(0.005)
+    assert said[2] == "From a task.", "the stream was left before it began"
+
+
 def test_an_approval_handler_cannot_begin_a_turn_that_asks_it_the_same() -> None:
     """S1."""
     model = ScriptedProvider(call("delete"), call("delete"), "Done.")
