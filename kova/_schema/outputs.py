@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from .. import _json
@@ -37,7 +37,7 @@ class OutputSchema:
             self.name = str(output_type.get("title") or "response")
             self.schema: JSONSchema = dict(output_type)
             self._hook: Hook = self._checked
-        elif not hasattr(output_type, "__hash__") or output_type.__hash__ is None:
+        elif not isinstance(output_type, Hashable):
             raise SchemaError(f"no JSON schema can be made for {output_type!r:.100}")
         else:
             writer = SchemaWriter({})
