@@ -12,6 +12,7 @@ from typing import cast
 
 from attrs import evolve, frozen
 
+from ._turn_log import CallRecord, TurnLog
 from .config import InferenceConfig
 from .errors import ContextBudgetExceededError, MaxIterationsError
 from .history import estimate_tokens, repair_history, unique_id, without_blanks
@@ -60,7 +61,7 @@ class Turn:
     Attributes:
         tools: The tools by name.
         new_messages: What the turn has produced so far.
-        spent_by_tools: Tokens that tools report, as agents that are tools do.
+        log: What happened when, and what was spent.
         llm_calls: Provider calls begun.
     """
 
@@ -77,8 +78,8 @@ class Turn:
     ) -> None:
         self.tools = tools
         self.new_messages: list[ConversationMessage] = []
-        self.spent_by_tools: list[UsageStats] = []
-        self._usage = UsageStats()
+        self.log = TurnLog()
+        self._call: CallRecord | None = None  # of the model, as it was begun last
         self.llm_calls = 0
         self._system: list[ConversationMessage] = []
         self._history = repair_history(history)  # what is sent; the caller's is never changed
@@ -117,6 +118,7 @@ class Turn:
         if self.llm_calls and config.tool_choice not in (None, "none", "auto"):
             config = config.replace(tool_choice=None)  # else a forced call would be forced again and again
         self.llm_calls += 1
+        self._call = self.log.call("model", config.model or "")
         return ModelRequest(messages, self._definitions, config)
 
     @functools.cached_property
@@ -135,7 +137,7 @@ class Turn:
             MaxIterationsError: It asks for one round more than is permitted.
         """
         self._last = answer
-        self._usage += answer.usage
+        self._note(answer.usage, answer.model)
         if answer.thinking:
             self._thinking.append(answer.thinking)
         content = [self._with_unique_id(block) for block in answer.content if not _is_blank(block)]
@@ -173,14 +175,22 @@ class Turn:
         self._last = None
         return True
 
-    def take_broken_answer(self, usage: UsageStats) -> None:
+    def take_broken_answer(self, usage: UsageStats, error: Exception) -> None:
         """Note what a stream that broke off has reported as spent."""
-        self._usage += usage
+        self._note(usage, None).break_off(error)
+
+    def _note(self, usage: UsageStats, model: str | None) -> CallRecord:
+        """Note that a provider call is over."""
+        call = self._call or self.log.call("model", "")
+        call.finish()
+        call.name = model or call.name
+        call.spent.append(usage)
+        return call
 
     @property
     def usage(self) -> UsageStats:
         """Tokens spent so far."""
-        return sum(self.spent_by_tools, self._usage)
+        return sum(self.log.spent(), UsageStats())
 
     @property
     def is_over(self) -> bool:
@@ -208,11 +218,13 @@ class Turn:
             llm_calls=self.llm_calls,
             thinking="\n\n".join(self._thinking) or None,
             model=answer.model,
+            log=self.log,
         )
 
     def partial(self) -> Partial:
         """What there is of a turn that has failed."""
-        return Partial(list(self.new_messages), self.usage, self.llm_calls)
+        self.log.close()
+        return Partial(list(self.new_messages), self.usage, self.llm_calls, self.log)
 
 
 def _is_blank(block: ContentBlock) -> bool:

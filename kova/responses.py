@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import Factory, astuple, define, field, frozen
 
@@ -19,6 +19,10 @@ from .messages import (
     ToolUseBlock,
     content_blocks,
 )
+
+if TYPE_CHECKING:
+    from ._turn_log import TurnLog
+    from .timeline import Timeline
 
 __all__ = [
     "AgentEvent",
@@ -280,6 +284,12 @@ class AgentResponse:
     llm_calls: int
     thinking: str | None = None
     model: str | None = None
+    _log: TurnLog | None = field(default=None, eq=False, repr=False)
+
+    @property
+    def timeline(self) -> Timeline:
+        """What happened when in the turn: its calls of the model and of tools, with their times and tokens."""
+        return _timeline(self._log)
 
     def _repr_html_(self) -> str:
         return f'<div style="white-space: pre-wrap">{html.escape(self.text)}</div>'
@@ -302,6 +312,18 @@ class Partial:
     messages: list[ConversationMessage] = Factory(list)
     usage: UsageStats = UsageStats()
     llm_calls: int = 0
+    _log: TurnLog | None = field(default=None, eq=False, repr=False)
+
+    @property
+    def timeline(self) -> Timeline:
+        """What happened when, until the turn failed."""
+        return _timeline(self._log)
+
+
+def _timeline(log: TurnLog | None) -> Timeline:
+    from .timeline import read_timeline  # few look at it
+
+    return read_timeline(log)
 
 
 @frozen

@@ -18,10 +18,11 @@ from attrs import field, frozen
 
 from . import _json
 from ._schema import SchemaError
+from ._turn_log import CallRecord
 from .cancellation import CancellationToken
 from .errors import BuildError, ToolExecutionError
 from .messages import ImageBlock, JSONObject, TextBlock, must_be, result_content
-from .responses import UsageStats
+from .responses import AgentResponse, Partial, UsageStats
 
 if TYPE_CHECKING:
     import os
@@ -108,15 +109,25 @@ class ToolContext:
     cancel: CancellationToken = field(factory=CancellationToken, kw_only=True)
     _deadline: float | None = field(default=None, kw_only=True)  # on time.monotonic's clock
     state: Any = field(default=None, repr=False, kw_only=True)
-    _spent: list[UsageStats] = field(factory=list, repr=False, kw_only=True)  # by agents that are tools
+    _record: CallRecord = field(factory=lambda: CallRecord("tool", ""), repr=False, kw_only=True)
 
     def remaining(self) -> float | None:
         """Seconds until the call's deadline, never less than 0; None where there is no deadline."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
-    def spend(self, usage: UsageStats) -> None:
-        """Count tokens that the tool has spent into the turn's usage."""
-        self._spent.append(usage)
+    def spend(self, spent: UsageStats | AgentResponse | Partial) -> None:
+        """Count tokens that the tool has spent into the turn's usage.
+
+        Args:
+            spent: The tokens; or the response (of a turn that failed, the error's `partial`) of an agent that the tool
+                has run, whose timeline then becomes a part of the turn's.
+        """
+        if isinstance(spent, UsageStats):
+            self._record.spent.append(spent)
+            return
+        self._record.spent.append(spent.usage)
+        if spent._log is not None:
+            self._record.nested.append(spent._log)
 
     def run_process(
         self,

@@ -68,6 +68,7 @@ class AsyncAgentStream:
         if self._is_entered:
             raise StreamError("a stream can be used once: make another one")
         self._is_entered = True
+        self._turn.log.begin()
         self._tools = rt.Background()
         self._deadline = deadline_after(self._timeout, "the turn", is_retryable=False)
         return self
@@ -142,7 +143,7 @@ class AsyncAgentStream:
                     self._source = self._open_stream(self._turn.next_request())
         except KovaError as error:
             if self._source is not None:
-                self._turn.take_broken_answer(self._source.usage)
+                self._turn.take_broken_answer(self._source.usage, error)
             error.partial = self._turn.partial()
             raise
 

@@ -44,7 +44,7 @@ class AsyncAgentTool(Tool):
             response = await self._agent.run(message, cancel=context.cancel, state=context.state)
         except KovaError as error:
             if error.partial is not None:
-                context.spend(error.partial.usage)
+                context.spend(error.partial)
             raise
-        context.spend(response.usage)
+        context.spend(response)
         return response.text

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from .._assembly import Assembler
 from .._turn import ModelRequest
+from .._turn_log import TurnLog
 from ..config import RetryConfig
 from ..errors import ProviderError, StreamError
 from ..messages import ThinkingBlock
@@ -37,11 +38,14 @@ class AsyncEventSource(Protocol):
         """Free what the stream holds."""
 
 
-async def complete(provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig) -> ModelResponse:
+async def complete(
+    provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog
+) -> ModelResponse:
     """The answer as a whole."""
 
     async def attempt() -> ModelResponse:
-        return await provider.chat_completion(request.messages, request.tools, request.config)
+        with log.attempt():
+            return await provider.chat_completion(request.messages, request.tools, request.config)
 
     answer: object = await with_retries(attempt, retries)
     if not isinstance(answer, ModelResponse):
@@ -50,7 +54,9 @@ async def complete(provider: AsyncLLMProvider, request: ModelRequest, retries: R
     return answer
 
 
-def open_stream(provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig) -> AsyncEventSource:
+def open_stream(
+    provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog
+) -> AsyncEventSource:
     """The answer as events; nothing is sent before the first is asked for."""
 
     def attempt() -> AsyncEventSource:
@@ -62,15 +68,16 @@ def open_stream(provider: AsyncLLMProvider, request: ModelRequest, retries: Retr
             raise StreamError(f"{given}, and not an iterator of events that this twin can read")
         return AsyncForeignStream(stream)
 
-    return AsyncRetriedStream(attempt, retries)
+    return AsyncRetriedStream(attempt, retries, log)
 
 
 class AsyncRetriedStream:
     """A stream that is begun again while nothing of it has been handed out."""
 
-    def __init__(self, attempt: Callable[[], AsyncEventSource], retries: RetryConfig) -> None:
+    def __init__(self, attempt: Callable[[], AsyncEventSource], retries: RetryConfig, log: TurnLog) -> None:
         self._attempt = attempt
         self._retries = retries
+        self._log = log
         self._source = attempt()
         self._is_tried = False
         self._has_begun = False
@@ -91,6 +98,7 @@ class AsyncRetriedStream:
             return await self._source.next_events()
         events: list[StreamEvent] = await with_retries(self._begin, self._retries)
         self._has_begun = True
+        self._log.answer_begins()
         return events
 
     async def _begin(self) -> list[StreamEvent]:
@@ -100,11 +108,12 @@ class AsyncRetriedStream:
             self._source = self._attempt()
         self._is_tried = True
         events: list[StreamEvent] = []
-        while not any(isinstance(event, HANDED_OUT) for event in events):
-            more = await self._source.next_events()
-            if not more:
-                break
-            events += more
+        with self._log.attempt():
+            while not any(isinstance(event, HANDED_OUT) for event in events):
+                more = await self._source.next_events()
+                if not more:
+                    break
+                events += more
         return events
 
     async def close(self) -> None:

@@ -12,11 +12,11 @@ from .._log import logger
 from .._runtime import aio as rt
 from .._runtime.scope import Deadline
 from .._schema import ArgumentError
+from .._turn_log import REPORTED, CallRecord, TurnLog
 from ..approvals import ApprovalDecision, SessionApprovals
 from ..cancellation import CancellationToken
 from ..errors import KovaError, TimeoutError, ToolExecutionError, ToolNotFoundError, TurnCancelledError
 from ..messages import ToolUseBlock
-from ..responses import UsageStats
 from ..tool_policy import ToolPolicy, shortened
 from ..tools import FunctionTool, Tool, ToolContext, ToolError, ToolResult, normalize_result
 from .turn_in_line import AsyncTurnInLine
@@ -35,7 +35,7 @@ class AsyncToolRunner:
         policy: What the agent says about running them.
         state: The object that the caller gave for the tools.
         session: For what the approval handler's lasting decisions hold; None is this turn.
-        spent: Where tools report tokens that they have spent.
+        log: Where the calls are noted.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class AsyncToolRunner:
         policy: ToolPolicy,
         state: object,
         session: str | None,
-        spent: list[UsageStats],
+        log: TurnLog,
     ) -> None:
-        self._spent = spent
+        self._log = log
         self._tools = tools
         self._policy = policy
         self._state = state
@@ -64,21 +64,29 @@ class AsyncToolRunner:
             ToolExecutionError: The tool raised, and exceptions are not reported to the model.
             ToolNotFoundError: There is no such tool, likewise.
         """
+        with self._log.call("tool", call.name) as record:
+            result = await self._run(call, token, record)
+            record.error = REPORTED if result.is_error else None
+            return result
+
+    async def _run(self, call: ToolUseBlock, token: CancellationToken, record: CallRecord) -> ToolResult:
         tool = self._tools.get(call.name)
         if tool is None:
             return self._not_found(call.name)
         if call.invalid_arguments is not None:
             return _in_band(f"the arguments of {call.name} are not a JSON object: {call.invalid_arguments}")
         own = token if tool.timeout is None else token.child()  # a tool whose time is over is told to stop
-        context = self._context(call, own, None)
+        context = self._context(call, own, None, record)
         try:
             _bound(tool, call, context)
         except ArgumentError as error:
             return self._cut(_in_band(str(error)))
         denial = await self._denial(call, context)
+        if self._policy.approval_handler is not None:
+            record.permit()
         if denial is not None:
             return denial
-        context = self._context(call, own, tool.timeout)  # whose time begins now, after the answer of a person
+        context = self._context(call, own, tool.timeout, record)  # whose time begins now, after the answer of a person
         await self._tell("on_tool_start", call, context)
         result = self._cut(await self._result(tool, call, context))
         await self._tell("on_tool_end", call, result, context)
@@ -100,7 +108,9 @@ class AsyncToolRunner:
     def _cut(self, result: ToolResult) -> ToolResult:
         return shortened(result, self._policy.max_result_chars)
 
-    def _context(self, call: ToolUseBlock, token: CancellationToken, timeout: float | None) -> ToolContext:
+    def _context(
+        self, call: ToolUseBlock, token: CancellationToken, timeout: float | None, record: CallRecord
+    ) -> ToolContext:
         seconds = min(rt.remaining(), math.inf if timeout is None else timeout)
         return ToolContext(
             tool_use_id=call.id,
@@ -108,7 +118,7 @@ class AsyncToolRunner:
             cancel=token,
             deadline=None if math.isinf(seconds) else Deadline(seconds, call.name).at,
             state=self._state,
-            spent=self._spent,
+            record=record,
         )
 
     async def _denial(self, call: ToolUseBlock, context: ToolContext) -> ToolResult | None:

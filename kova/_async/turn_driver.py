@@ -83,13 +83,15 @@ class AsyncTurnDriver:
     ) -> AgentResponse:
         """Drive a turn until its answer is there, and the check has nothing against it."""
         runner = self._runner(turn, options)
+        turn.log.begin()
         deadline = deadline_after(options.timeout, "the turn", is_retryable=False)
         try:
             with rt.cancel_on(options.cancel), rt.fail_at(deadline):
                 await frame.begin(turn)
                 with frame.work():
                     while not (turn.is_over and check(turn.response())):
-                        calls = turn.take_answer(await complete(self._provider, turn.next_request(), self._retries))
+                        request = turn.next_request()
+                        calls = turn.take_answer(await complete(self._provider, request, self._retries, turn.log))
                         if calls:
                             tool_round = self._round(runner, calls, options.cancel, deadline)
                             await _run_round(tool_round)
@@ -119,7 +121,7 @@ class AsyncTurnDriver:
         return AsyncAgentStream(
             turn,
             frame,
-            open_stream=lambda request: open_stream(self._provider, request, self._retries),
+            open_stream=lambda request: open_stream(self._provider, request, self._retries, turn.log),
             start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
             completed=self._completed,
             tap=tap,
@@ -134,7 +136,7 @@ class AsyncTurnDriver:
         return response
 
     def _runner(self, turn: Turn, options: TurnOptions) -> AsyncToolRunner:
-        return AsyncToolRunner(turn.tools, self._policy, options.state, options.session, turn.spent_by_tools)
+        return AsyncToolRunner(turn.tools, self._policy, options.state, options.session, turn.log)
 
     def _round(
         self,

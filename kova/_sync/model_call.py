@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from .._assembly import Assembler
 from .._turn import ModelRequest
+from .._turn_log import TurnLog
 from ..config import RetryConfig
 from ..errors import ProviderError, StreamError
 from ..messages import ThinkingBlock
@@ -40,11 +41,12 @@ class EventSource(Protocol):
         """Free what the stream holds."""
 
 
-def complete(provider: LLMProvider, request: ModelRequest, retries: RetryConfig) -> ModelResponse:
+def complete(provider: LLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog) -> ModelResponse:
     """The answer as a whole."""
 
     def attempt() -> ModelResponse:
-        return provider.chat_completion(request.messages, request.tools, request.config)
+        with log.attempt():
+            return provider.chat_completion(request.messages, request.tools, request.config)
 
     answer: object = with_retries(attempt, retries)
     if not isinstance(answer, ModelResponse):
@@ -53,7 +55,7 @@ def complete(provider: LLMProvider, request: ModelRequest, retries: RetryConfig)
     return answer
 
 
-def open_stream(provider: LLMProvider, request: ModelRequest, retries: RetryConfig) -> EventSource:
+def open_stream(provider: LLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog) -> EventSource:
     """The answer as events; nothing is sent before the first is asked for."""
 
     def attempt() -> EventSource:
@@ -65,15 +67,16 @@ def open_stream(provider: LLMProvider, request: ModelRequest, retries: RetryConf
             raise StreamError(f"{given}, and not an iterator of events that this twin can read")
         return ForeignStream(stream)
 
-    return RetriedStream(attempt, retries)
+    return RetriedStream(attempt, retries, log)
 
 
 class RetriedStream:
     """A stream that is begun again while nothing of it has been handed out."""
 
-    def __init__(self, attempt: Callable[[], EventSource], retries: RetryConfig) -> None:
+    def __init__(self, attempt: Callable[[], EventSource], retries: RetryConfig, log: TurnLog) -> None:
         self._attempt = attempt
         self._retries = retries
+        self._log = log
         self._source = attempt()
         self._is_tried = False
         self._has_begun = False
@@ -94,6 +97,7 @@ class RetriedStream:
             return self._source.next_events()
         events: list[StreamEvent] = with_retries(self._begin, self._retries)
         self._has_begun = True
+        self._log.answer_begins()
         return events
 
     def _begin(self) -> list[StreamEvent]:
@@ -103,11 +107,12 @@ class RetriedStream:
             self._source = self._attempt()
         self._is_tried = True
         events: list[StreamEvent] = []
-        while not any(isinstance(event, HANDED_OUT) for event in events):
-            more = self._source.next_events()
-            if not more:
-                break
-            events += more
+        with self._log.attempt():
+            while not any(isinstance(event, HANDED_OUT) for event in events):
+                more = self._source.next_events()
+                if not more:
+                    break
+                events += more
         return events
 
     def close(self) -> None:
