@@ -11,7 +11,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from .errors import KovaError
+from .errors import KovaError, ToolExecutionError
 
 if TYPE_CHECKING:
     from .responses import UsageStats
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["AttemptRecord", "CallRecord", "TurnLog"]
 
 Kind = Literal["model", "tool", "agent"]
-REPORTED = "reported to the model"  # of a tool's error that did not end the turn
+REPORTED = "error"  # of a tool, which did not end the turn: the model is told
 
 
 class AttemptRecord:
@@ -35,7 +35,9 @@ class AttemptRecord:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.end = perf_counter()
         if error is not None:
             self.error = _in_short(error)
@@ -135,5 +137,7 @@ def _in_short(error: BaseException) -> str:
     """What went wrong, without anything that a model, a tool or a server has said."""
     if not isinstance(error, Exception):
         return "cancelled"
+    if isinstance(error, ToolExecutionError) and error.__cause__ is not None:
+        error = error.__cause__
     status = error.status_code if isinstance(error, KovaError) else None
     return type(error).__name__ + (f" {status}" if status else "")
