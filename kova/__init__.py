@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ._async.memory import AsyncInMemoryStore, AsyncMemoryStore, AsyncSQLiteStore
     from ._async.ollama import AsyncOllamaProvider
     from ._async.openai import AsyncOpenAICompatibleProvider
+    from ._async.orchestration_stream import AsyncOrchestrationStream
+    from ._async.orchestrator import AsyncOrchestratedAgent, AsyncOrchestrator
     from ._async.provider import AsyncLLMProvider
     from ._formats.anthropic.config import AnthropicProviderConfig
     from ._formats.bedrock.config import BedrockProviderConfig
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from ._sync.memory import InMemoryStore, MemoryStore, SQLiteStore
     from ._sync.ollama import OllamaProvider
     from ._sync.openai import OpenAICompatibleProvider
+    from ._sync.orchestration_stream import OrchestrationStream
+    from ._sync.orchestrator import OrchestratedAgent, Orchestrator
     from ._sync.provider import LLMProvider
     from .approvals import ApprovalDecision
     from .cancellation import CancellationToken
@@ -90,6 +94,20 @@ if TYPE_CHECKING:
         tool_message,
         user_message,
     )
+    from .orchestration import (
+        AgentFinished,
+        AgentProgress,
+        AgentStarted,
+        OrchestratedResponse,
+        OrchestrationCompleted,
+        OrchestrationEvent,
+        Parallel,
+        ParallelOutput,
+        Pattern,
+        Router,
+        Sequential,
+        SingleOutput,
+    )
     from .responses import (
         AgentEvent,
         AgentResponse,
@@ -110,6 +128,7 @@ if TYPE_CHECKING:
         UsageStats,
     )
     from .streaming import StreamingHandler
+    from .timeline import Timeline, TimelineAttempt, TimelineEntry
     from .tool_policy import LifecycleHook, ToolEndHook, ToolStartHook
     from .tool_registry import ToolRegistry
     from .tools import FunctionTool, RunContext, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, tool
@@ -125,6 +144,8 @@ _HOMES = {
     "_async.memory": ["AsyncInMemoryStore", "AsyncMemoryStore", "AsyncSQLiteStore"],
     "_async.ollama": ["AsyncOllamaProvider"],
     "_async.openai": ["AsyncOpenAICompatibleProvider"],
+    "_async.orchestration_stream": ["AsyncOrchestrationStream"],
+    "_async.orchestrator": ["AsyncOrchestratedAgent", "AsyncOrchestrator"],
     "_async.provider": ["AsyncLLMProvider"],
     "_formats.anthropic.config": ["AnthropicProviderConfig"],
     "_formats.bedrock.config": ["BedrockProviderConfig"],
@@ -142,6 +163,8 @@ _HOMES = {
     "_sync.memory": ["InMemoryStore", "MemoryStore", "SQLiteStore"],
     "_sync.ollama": ["OllamaProvider"],
     "_sync.openai": ["OpenAICompatibleProvider"],
+    "_sync.orchestration_stream": ["OrchestrationStream"],
+    "_sync.orchestrator": ["OrchestratedAgent", "Orchestrator"],
     "_sync.provider": ["LLMProvider"],
     "approvals": ["ApprovalDecision"],
     "cancellation": ["CancellationToken"],
@@ -194,6 +217,20 @@ _HOMES = {
         "tool_message",
         "user_message",
     ],
+    "orchestration": [
+        "AgentFinished",
+        "AgentProgress",
+        "AgentStarted",
+        "OrchestratedResponse",
+        "OrchestrationCompleted",
+        "OrchestrationEvent",
+        "Parallel",
+        "ParallelOutput",
+        "Pattern",
+        "Router",
+        "Sequential",
+        "SingleOutput",
+    ],
     "responses": [
         "AgentEvent",
         "AgentResponse",
@@ -214,6 +251,7 @@ _HOMES = {
         "UsageStats",
     ],
     "streaming": ["StreamingHandler"],
+    "timeline": ["Timeline", "TimelineAttempt", "TimelineEntry"],
     "tool_policy": ["LifecycleHook", "ToolEndHook", "ToolStartHook"],
     "tool_registry": ["ToolRegistry"],
     "tools": ["FunctionTool", "RunContext", "Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolResult", "tool"],
@@ -224,7 +262,10 @@ __all__ = [
     "Agent",
     "AgentBuilder",
     "AgentEvent",
+    "AgentFinished",
+    "AgentProgress",
     "AgentResponse",
+    "AgentStarted",
     "AgentStream",
     "AnthropicProvider",
     "AnthropicProviderConfig",
@@ -241,6 +282,9 @@ __all__ = [
     "AsyncMemoryStore",
     "AsyncOllamaProvider",
     "AsyncOpenAICompatibleProvider",
+    "AsyncOrchestratedAgent",
+    "AsyncOrchestrationStream",
+    "AsyncOrchestrator",
     "AsyncSQLiteStore",
     "BedrockProvider",
     "BedrockProviderConfig",
@@ -281,16 +325,28 @@ __all__ = [
     "OllamaProviderConfig",
     "OpenAICompatibleProvider",
     "OpenAIProviderConfig",
+    "OrchestratedAgent",
+    "OrchestratedResponse",
+    "OrchestrationCompleted",
     "OrchestrationError",
+    "OrchestrationEvent",
+    "OrchestrationStream",
+    "Orchestrator",
+    "Parallel",
+    "ParallelOutput",
     "Partial",
+    "Pattern",
     "ProviderError",
     "ProviderErrorClass",
     "ResponseFormat",
     "RetryConfig",
     "Role",
+    "Router",
     "RunContext",
     "SQLiteStore",
+    "Sequential",
     "SerializationError",
+    "SingleOutput",
     "StdioTransport",
     "StopEvent",
     "StopReason",
@@ -302,6 +358,9 @@ __all__ = [
     "TextDelta",
     "ThinkingBlock",
     "ThinkingDelta",
+    "Timeline",
+    "TimelineAttempt",
+    "TimelineEntry",
     "TimeoutError",
     "TokenProvider",
     "Tool",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from ..cancellation import CancellationToken
 from ..errors import BuildError, KovaError
+from ..responses import AgentResponse
 from ..tools import Tool, ToolContext, ToolError
-
-if TYPE_CHECKING:
-    from .agent import AsyncAgent
 
 __all__ = ["AsyncAgentTool"]
 
@@ -21,12 +20,21 @@ PARAMETERS = {
 }
 
 
+class AsyncAnswering(Protocol):
+    """An agent, or an orchestration in the place of one."""
+
+    async def run(
+        self, text: str, /, *, cancel: CancellationToken | None = None, state: object = None
+    ) -> AgentResponse:
+        """Answer a message."""
+
+
 class AsyncAgentTool(Tool):
     """Asks an agent, as a tool; made by the agent's `as_tool`."""
 
     parameters = PARAMETERS
 
-    def __init__(self, agent: AsyncAgent, name: str, description: str) -> None:
+    def __init__(self, agent: AsyncAnswering, name: str, description: str) -> None:
         arguments: dict[str, object] = {"name": name, "description": description}
         for argument, value in arguments.items():
             if not isinstance(value, str) or not value.strip():

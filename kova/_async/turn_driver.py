@@ -22,7 +22,7 @@ from .provider import AsyncLLMProvider
 from .tool_runner import AsyncToolRound, AsyncToolRunner
 from .turn_frame import AsyncTurnFrame
 
-__all__ = ["AsyncTurnDriver", "TurnOptions"]
+__all__ = ["AsyncTurnDriver", "TurnOptions", "check_timeout"]
 
 
 @frozen
@@ -49,11 +49,19 @@ class TurnOptions:
             raise TypeError(f"session must be a str, not {type(session).__name__}")
         if session == "":
             raise ValueError("session must not be empty: all who forget to give one would share its approvals")
-        timeout: object = self.timeout
-        if timeout is None:
-            return
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
-            raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+        check_timeout(self.timeout)
+
+
+def check_timeout(timeout: object) -> None:
+    """Refuse what is no time limit.
+
+    Raises:
+        ValueError: It is neither None nor a positive number.
+    """
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
+        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
 
 
 class AsyncTurnDriver:

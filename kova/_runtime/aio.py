@@ -252,10 +252,10 @@ def check_callable(function: object, argument: str) -> None:
         raise BuildError(f"{argument} must be callable, not {type(function).__name__}")
 
 
-def check_native(method: object, argument: str) -> None:
+def check_native(method: object, argument: str, owner: str = "Agent") -> None:
     """Refuse a method of the other twin, as of a provider that was made for it."""
     if not is_async_callable(method):
-        raise BuildError(f"{argument} is blocking: an Agent wants it, an AsyncAgent wants its async twin")
+        raise BuildError(f"{argument} is blocking: an {owner} wants it, an Async{owner} wants its async twin")
 
 
 async def run_blocking(function: Callable[..., T], /, *args: Any) -> T:

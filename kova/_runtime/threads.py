@@ -318,10 +318,10 @@ def check_callable(function: object, argument: str) -> None:
         raise BuildError(f"{argument} is an async function, which only the async twin can call")
 
 
-def check_native(method: object, argument: str) -> None:
+def check_native(method: object, argument: str, owner: str = "Agent") -> None:
     """Refuse a method of the other twin, as of a provider that was made for it."""
     if is_async_callable(method):
-        raise BuildError(f"{argument} is async: an AsyncAgent wants it, an Agent wants its blocking twin")
+        raise BuildError(f"{argument} is async: an Async{owner} wants it, an {owner} wants its blocking twin")
 
 
 def run_blocking(function: Callable[..., T], /, *args: Any) -> T:

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from ..cancellation import CancellationToken
 from ..errors import BuildError, KovaError
+from ..responses import AgentResponse
 from ..tools import Tool, ToolContext, ToolError
-
-if TYPE_CHECKING:
-    from .agent import Agent
 
 __all__ = ["AgentTool"]
 
@@ -24,16 +23,21 @@ PARAMETERS = {
 }
 
 
+class Answering(Protocol):
+    """An agent, or an orchestration in the place of one."""
+
+    def run(self, text: str, /, *, cancel: CancellationToken | None = None, state: object = None) -> AgentResponse:
+        """Answer a message."""
+
+
 class AgentTool(Tool):
     """Asks an agent, as a tool; made by the agent's `as_tool`."""
 
     parameters = PARAMETERS
 
-    def __init__(self, agent: Agent, name: str, description: str) -> None:
-        arguments: dict[str, object] = {"name": name, "description": description}
-        for argument, value in arguments.items():
-            if not isinstance(value, str) or not value.strip():
-                raise BuildError(f"{argument} must be a text that says what the agent is good for, not {value!r:.100}")
+    def __init__(self, agent: Answering, name: str, description: str) -> None:
+        if not description.strip():
+            raise BuildError("description must say what the agent is good for")
         self.name = name
         self.description = description
         self._agent = agent

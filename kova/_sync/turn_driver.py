@@ -25,7 +25,7 @@ from .provider import LLMProvider
 from .tool_runner import ToolRound, ToolRunner
 from .turn_frame import TurnFrame
 
-__all__ = ["TurnDriver", "TurnOptions"]
+__all__ = ["TurnDriver", "TurnOptions", "check_timeout"]
 
 
 @frozen
@@ -47,11 +47,19 @@ class TurnOptions:
     def __attrs_post_init__(self) -> None:
         if self.cancel is not None and not isinstance(self.cancel, CancellationToken):
             raise TypeError(f"cancel must be a CancellationToken, not {type(self.cancel).__name__}")
-        timeout: object = self.timeout
-        if timeout is None:
-            return
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
-            raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+        check_timeout(self.timeout)
+
+
+def check_timeout(timeout: object) -> None:
+    """Refuse what is no time limit.
+
+    Raises:
+        ValueError: It is neither None nor a positive number.
+    """
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
+        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
 
 
 class TurnDriver:

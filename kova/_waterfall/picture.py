@@ -34,7 +34,7 @@ text{fill:var(--text);font-variant-numeric:tabular-nums}.soft{fill:var(--soft)}.
 
 def svg(timeline: Timeline, title: str, width: int) -> str:
     """The picture, as wide as that; its height follows."""
-    if isinstance(width, bool) or not isinstance(width, int) or width < NARROWEST:
+    if type(width) is not int or width < NARROWEST:
         raise ValueError(f"width must be an integer of at least {NARROWEST}, got {width!r}")
     return _Picture(lay_out(timeline), shown(title), width).drawn()
 

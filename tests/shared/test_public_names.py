@@ -23,8 +23,11 @@ NOT_FOR_USERS = {
     "SessionApprovals": "agents keep decisions themselves",
     "ToolPolicy": "agents make it of their arguments",
     "as_tool": "agents wrap functions themselves",
+    "check_pattern": "orchestrators check patterns themselves",
+    "check_request": "orchestrators check requests themselves",
     "merge_tools": "agents merge tools themselves",
     "normalize_result": "agents normalise results themselves",
+    "read_timeline": "responses make timelines themselves",
     "shortened": "agents cut results themselves",
 }
 
