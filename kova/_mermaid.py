@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .orchestration import Parallel, Pattern, Router
 
 __all__ = ["Inside", "flowchart"]
+
+BOX, HEXAGON = ('["', '"]'), ('{{"', '"}}')
 
 
 class Inside(NamedTuple):
@@ -24,58 +26,46 @@ def flowchart(pattern: Pattern, inside: Mapping[str, Inside]) -> str:
         pattern: The pattern.
         inside: Which of its agents are orchestrations.
     """
-    return "\n".join(["flowchart TD", *_Drawing().lines(pattern, inside, "    ")]) + "\n"
+    drawing = _Drawing()
+    drawn, first, last = drawing.pattern(pattern, inside)
+    lines = ['input(["input"])', *drawn, *(f"input --> {node}" for node in first)]
+    lines += ['output(["output"])', *(f"{node} --> output" for node in last)]
+    return "".join(f"{line}\n" for line in ["flowchart TD", *(f"    {line}" for line in lines)])
 
 
 class _Drawing:
-    """Numbers the nodes, so that names are never more than labels."""
+    """Numbers the agents, so that their names are never more than labels."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def lines(self, pattern: Pattern, inside: Mapping[str, Inside], indent: str) -> list[str]:
-        start, end = self._next(), self._next()
-        drawn = [f'{start}(["input"])']
+    def pattern(self, pattern: Pattern, inside: Mapping[str, Inside]) -> tuple[list[str], list[str], list[str]]:
+        """The lines of a pattern, the agents that get its input, and those that give its output."""
+        lines: list[str] = []
         if isinstance(pattern, Router):
-            router = self._next()
-            drawn += self._agent(router, pattern.router, inside, ('{{"', '"}}'))
-            drawn.append(f"{start} --> {router}")
-            drawn += self._side_by_side(pattern.downstream, inside, router, end, named=True)
-        elif isinstance(pattern, Parallel):
-            drawn += self._side_by_side(pattern.agents, inside, start, end, named=False)
-        else:
-            before = start
-            for name in pattern.agents:
-                node = self._next()
-                drawn += [*self._agent(node, name, inside), f"{before} --> {node}"]
-                before = node
-            drawn.append(f"{before} --> {end}")
-        drawn.append(f'{end}(["output"])')
-        return [indent + line for line in drawn]
+            router = self._agent(lines, pattern.router, inside, HEXAGON)
+            downstream = [self._agent(lines, name, inside) for name in pattern.downstream]
+            for name, node in zip(pattern.downstream, downstream, strict=True):
+                lines.append(f'{router} -->|"{_escaped(name)}"| {node}')
+            return lines, [router], downstream
+        agents = [self._agent(lines, name, inside) for name in pattern.agents]
+        if isinstance(pattern, Parallel):
+            return lines, agents, agents
+        lines += [f"{before} --> {node}" for before, node in zip(agents, agents[1:], strict=False)]
+        return lines, agents[:1], agents[-1:]
 
-    def _side_by_side(
-        self, names: Sequence[str], inside: Mapping[str, Inside], before: str, after: str, *, named: bool
-    ) -> list[str]:
-        drawn: list[str] = []
-        for name in names:
-            node = self._next()
-            arrow = f'-->|"{_escaped(name)}"|' if named else "-->"
-            drawn += [*self._agent(node, name, inside), f"{before} {arrow} {node}", f"{node} --> {after}"]
-        return drawn
-
-    def _agent(
-        self, node: str, name: str, inside: Mapping[str, Inside], shape: tuple[str, str] = ('["', '"]')
-    ) -> list[str]:
-        if name not in inside:
-            return [f"{node}{shape[0]}{_escaped(name)}{shape[1]}"]
-        nested = inside[name]
-        return [f'subgraph {node}["{_escaped(name)}"]', *self.lines(nested.pattern, nested.agents, "    "), "end"]
-
-    def _next(self) -> str:
+    def _agent(self, lines: list[str], name: str, inside: Mapping[str, Inside], shape: tuple[str, str] = BOX) -> str:
+        """The number of an agent, whose lines are added."""
         self._count += 1
-        return f"n{self._count}"
+        node = f"agent{self._count}"
+        if name in inside:
+            nested, _, _ = self.pattern(*inside[name])
+            lines += [f'subgraph {node}["{_escaped(name)}"]', *(f"    {line}" for line in nested), "end"]
+        else:
+            lines.append(f"{node}{shape[0]}{_escaped(name)}{shape[1]}")
+        return node
 
 
 def _escaped(name: str) -> str:
     """A name as a label: all that could mean something to Mermaid or to HTML stands there as its number."""
-    return "".join(char if char.isalnum() or char in " -" else f"#{ord(char)};" for char in name)
+    return "".join(char if char.isalnum() or char in " _" else f"#{ord(char)};" for char in name)
