@@ -41,13 +41,14 @@ def as_response(output: SingleOutput | ParallelOutput) -> OrchestratedResponse:
     Raises:
         OrchestrationError: All agents of a parallel pattern have failed, so that there is nothing to answer.
     """
+    last: AgentResponse | None = None
     if isinstance(output, SingleOutput):
         text, responses, last = output.text, list(output.responses), output.responses[-1]
     else:
         if not output.successes:
             failed = ", ".join(f"{name!r} ({type(error).__name__})" for name, error in output.failures.items())
             raise OrchestrationError(f"all agents have failed: {failed}")
-        text, responses, last = _joined(output.successes), list(output.successes.values()), None
+        text, responses = _joined(output.successes), list(output.successes.values())
     content = [TextBlock(text)] if text.strip() else []
     return OrchestratedResponse(
         text=text,

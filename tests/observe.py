@@ -70,3 +70,8 @@ def connecting_to(port: int) -> int:
     remote = f"0100007F:{port:04X}"
     lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return sum(line[2] == remote and line[3] == SYN_SENT for line in lines)
+
+
+def failing_agents(error: BaseException) -> list[str]:
+    """The agents that an error's notes name, the innermost first."""
+    return [note.split("'")[1] for note in getattr(error, "__notes__", ()) if note.startswith("raised by the agent")]

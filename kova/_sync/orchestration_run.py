@@ -185,6 +185,7 @@ class Execution:
             partial = error.partial if isinstance(error, KovaError) else None
             if partial is not None:
                 self._note(record, partial)
+            error.add_note(f"raised by the agent {name!r}")
             self._tell(AgentFinished((name,), error=error))
             raise
         self._note(record, response)

@@ -19,7 +19,7 @@ from .orchestration_run import Emit
 
 __all__ = ["OrchestrationStream"]
 
-O = TypeVar("O", bound=SingleOutput | ParallelOutput)  # noqa: E741 - the output
+Output = TypeVar("Output", bound=SingleOutput | ParallelOutput)
 
 STRAGGLER_SECONDS = 5.0  # for async tools that clean up after being cancelled
 
@@ -31,7 +31,7 @@ class _Failure:
     error: BaseException
 
 
-class OrchestrationStream(Generic[O]):
+class OrchestrationStream(Generic[Output]):
     """The events of one execution, in a with block; leaving the block cancels what is running.
 
     It is an iterator of `AgentStarted`, `AgentProgress`, `AgentFinished` and, at last, `OrchestrationCompleted`. The
@@ -45,7 +45,7 @@ class OrchestrationStream(Generic[O]):
         self._background: rt.Background | None = None
         self._is_entered = False
         self._is_running = False
-        self._output: O | None = None
+        self._output: Output | None = None
 
     def __enter__(self) -> Self:
         if self._is_entered:
@@ -71,7 +71,7 @@ class OrchestrationStream(Generic[O]):
         background.cancel()
 
     @property
-    def output(self) -> O:
+    def output(self) -> Output:
         """What came out of the pattern, once `OrchestrationCompleted` has come.
 
         Raises:
