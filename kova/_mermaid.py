@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .orchestration import Parallel, Pattern, Router
@@ -51,7 +52,7 @@ class _Drawing:
         agents = [self._agent(lines, name, inside) for name in pattern.agents]
         if isinstance(pattern, Parallel):
             return lines, agents, agents
-        lines += [f"{before} --> {node}" for before, node in zip(agents, agents[1:], strict=False)]
+        lines += [f"{before} --> {node}" for before, node in pairwise(agents)]
         return lines, agents[:1], agents[-1:]
 
     def _agent(self, lines: list[str], name: str, inside: Mapping[str, Inside], shape: tuple[str, str] = BOX) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextvars
 
 import kova
+from kova import testing as kt
 
 variable = contextvars.ContextVar("variable", default="unset")
 
@@ -32,3 +33,8 @@ async def run_program(argv: list[str], context: kova.ToolContext) -> str:
 async def give(value: int) -> int:
     """A plain coroutine function."""
     return value
+
+
+def agents_of_both_twins() -> list[object]:
+    """An agent of each kind, for what wants only one of them."""
+    return [kova.Agent(kt.ScriptedProvider()), kova.AsyncAgent(kt.AsyncScriptedProvider())]
