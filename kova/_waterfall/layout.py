@@ -22,6 +22,7 @@ LEGEND = {
     "failed": "failed",
 }
 TICKS = 5  # about as many
+SHORTEST = 1e-6  # seconds that a whole has at least
 
 
 class Segment(NamedTuple):
@@ -65,7 +66,7 @@ class Layout(NamedTuple):
 def lay_out(timeline: Timeline) -> Layout:
     """The waterfall of a timeline."""
     entries = list(_walk(timeline, 0))
-    whole = max((entry.end for _, entry in entries), default=0.0) or 1e-9
+    whole = max([SHORTEST, *(entry.end for _, entry in entries)])
     most = max((_tokens(entry) for _, entry in entries), default=0)
     rows = [_row(depth, entry, whole, most) for depth, entry in entries]
     step = _nice_step(whole)
@@ -85,7 +86,7 @@ def _row(depth: int, entry: TimelineEntry, whole: float, most: int) -> Row:
     retries = max(len(entry.attempts) - 1, 0)
     usage = entry.usage
     name = shown(entry.name) or entry.kind
-    notes = [entry.error or "", f"{retries} {'retry' if retries == 1 else 'retries'}" if retries else ""]
+    notes = [shown(entry.error or ""), f"{retries} {'retry' if retries == 1 else 'retries'}" if retries else ""]
     time, tokens = duration_text(entry.duration), _token_text(entry)
     return Row(
         depth=depth,
@@ -132,13 +133,13 @@ def _tooltip(entry: TimelineEntry, name: str, time: str, tokens: str) -> str:
         lines.append(f"first word after {duration_text(entry.first_event - entry.start)}")
     if len(entry.attempts) > 1:
         lines += [
-            f"attempt {number}: {duration_text(attempt.end - attempt.start)}, {attempt.error or 'succeeded'}"
+            f"attempt {number}: {duration_text(attempt.end - attempt.start)}, {shown(attempt.error or 'succeeded')}"
             for number, attempt in enumerate(entry.attempts, 1)
         ]
     if tokens:
         lines.append(f"tokens: {tokens}")
     if entry.error:
-        lines.append(entry.error)
+        lines.append(shown(entry.error))
     return "\n".join(lines)
 
 
