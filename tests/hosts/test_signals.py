@@ -132,6 +132,27 @@ def test_ctrl_c_in_the_queue_for_a_connection(server: ModelServer, reached: thre
         interrupted_ends(script)
 
 
+@pytest.mark.parametrize("call", ["execute(pattern, 'go')", "execute_stream(pattern, 'go')"])
+@pytest.mark.parametrize("pattern", ["Sequential(['a'])", "Parallel(['a', 'b', 'c'])"])
+def test_ctrl_c_at_agents_that_work_together(
+    server: ModelServer, reached: threading.Event, pattern: str, call: str
+) -> None:
+    """T10: in this thread, or in others."""
+    source = f"""
+    agents = {{name: kova.Agent(kova.OpenAICompatibleProvider("m", base_url=url)) for name in "abc"}}
+    orchestrator, pattern = kova.Orchestrator(agents), kova.{pattern}
+    try:
+        made = orchestrator.{call}
+        with made as stream:
+            list(stream)
+    except KeyboardInterrupt:
+        say("interrupted")
+    """
+    with Script(source, url=server.url) as script:
+        assert reached.wait(10), script.errors
+        interrupted_ends(script)
+
+
 def test_the_agent_goes_on_after_ctrl_c(server: ModelServer, reached: threading.Event) -> None:
     """T10: as in a notebook, where the next cell uses it again."""
     after = """

@@ -5,12 +5,14 @@ from __future__ import annotations
 import concurrent.futures
 import contextvars
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import kova
 from tests import server as play
+from tests.observe import kova_threads, wait_until
 from tests.server import Exchange, ModelServer
 
 request_id = contextvars.ContextVar("request_id", default="unset")
@@ -116,3 +118,31 @@ def test_a_stream_is_closed_by_another_thread(server: ModelServer) -> None:
     assert left.wait(5)
     assert len(ends) == 1
     assert agent.run("Hi", timeout=5).text == "Hello"
+
+
+class Stubborn:
+    """A provider of a user's that waits in plain code, which nothing can end but what it waits for."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+
+    def chat_completion(self, *asked: object) -> kova.ModelResponse:
+        self.released.wait(60)
+        return kova.ModelResponse("too late")
+
+    def chat_completion_stream(self, *asked: object) -> Iterator[kova.StreamEvent]:
+        yield from ()
+
+
+def test_a_branch_that_cannot_be_stopped_does_not_hold_up_the_others(server: ModelServer) -> None:
+    """O1, T12: it is given up at the timeout, and what it says later is dropped."""
+    server.always(play.text("Hello"))
+    stubborn = Stubborn()
+    orchestrator = kova.Orchestrator({"stubborn": kova.Agent(stubborn), "other": agent_of(server)}, timeout=0.5)
+    output = orchestrator.execute(kova.Parallel(["stubborn", "other"]), "go")
+    assert output.successes["other"].text == "Hello"
+    assert str(output.failures["stubborn"]) == "the orchestration took longer than 0.5 s"
+    assert not stubborn.released.is_set()
+    stubborn.released.set()
+    wait_until(lambda: not kova_threads(), "the thread ends when the provider lets it")
+    assert list(output.failures) == ["stubborn"]

@@ -15,7 +15,7 @@ import pytest
 import kova
 from tests.hosts.script import ROOT
 
-SCRIPTS = [f"tests/typing/{name}_{twin}.py" for name in ("usage", "conversations") for twin in ("sync", "async")]
+SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests/typing").glob("*_*sync.py"))
 ASYNC_NAME = re.compile(r"\bAsync([A-Z]\w*)")
 TWINS = sorted(name.removeprefix("Async") for name in kova.__all__ if name.startswith("Async"))
 
