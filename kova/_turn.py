@@ -80,6 +80,7 @@ class Turn:
         self.new_messages: list[ConversationMessage] = []
         self.log = TurnLog()
         self._call: CallRecord | None = None  # of the model, as it was begun last
+        self._usage = UsageStats()  # of the model's calls
         self.llm_calls = 0
         self._system: list[ConversationMessage] = []
         self._history = repair_history(history)  # what is sent; the caller's is never changed
@@ -185,12 +186,13 @@ class Turn:
         call.finish()
         call.name = model or call.name
         call.spent.append(usage)
+        self._usage += usage
         return call
 
     @property
     def usage(self) -> UsageStats:
         """Tokens spent so far."""
-        return sum(self.log.spent(), UsageStats())
+        return sum(self.log.spent_by_tools(), self._usage)
 
     @property
     def is_over(self) -> bool:

@@ -6,7 +6,6 @@ nothing is done per event. What a user reads is made of it when it is asked for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -59,7 +58,9 @@ class CallRecord(AttemptRecord):
     __slots__ = ("attempts", "first", "kind", "name", "nested", "ready", "spent")
 
     def __init__(self, kind: Kind, name: str) -> None:
-        super().__init__()
+        self.start = perf_counter()  # and so on as for every attempt, without the cost of a further call
+        self.end: float | None = None
+        self.error: str | None = None
         self.kind = kind
         self.name = name
         self.attempts: list[AttemptRecord] = []
@@ -127,10 +128,9 @@ class TurnLog:
                 if record.attempts and record.error is None:
                     record.error = record.attempts[-1].error
 
-    def spent(self) -> Iterator[UsageStats]:
-        """All that was spent so far."""
-        for record in self.calls:
-            yield from record.spent
+    def spent_by_tools(self) -> list[UsageStats]:
+        """What tools have spent so far, as agents that are tools do."""
+        return [usage for record in self.calls if record.kind == "tool" for usage in record.spent]
 
 
 def _in_short(error: BaseException) -> str:
