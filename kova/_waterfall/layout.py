@@ -22,6 +22,7 @@ LEGEND = {
     "failed": "failed",
 }
 TICKS = 5  # about as many
+UNSEEN = 0.002  # share of the whole up to which a pause is not worth a mark
 SHORTEST = 1e-6  # seconds that a whole has at least
 
 
@@ -96,6 +97,7 @@ def _row(depth: int, entry: TimelineEntry, whole: float, most: int) -> Row:
         segments=[
             Segment(look, max(start, 0.0) / whole, max(end - max(start, 0.0), 0.0) / whole)
             for look, start, end in _pieces(entry)
+            if look != "pause" or end - start > whole * UNSEEN
         ],
         time=time,
         tokens=tokens,

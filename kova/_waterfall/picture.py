@@ -113,7 +113,14 @@ class _Picture:
             height = THIN if segment.look in ("pause", "agent") else BAR
             left = self._left + segment.left * self._span
             wide = max(segment.width * self._span, 2)
-            self._rect(segment.look, min(left, self._left + self._span - 2), middle - height / 2, wide, height, 2)
+            self._rect(
+                segment.look,
+                min(left, self._left + self._span - 2),
+                middle - height / 2,
+                wide,
+                height,
+                0 if height == THIN else 3,
+            )
         self._text(self._right - (GAP + self._tokens if self._tokens else 0), base, row.time, "end")
         if row.tokens:
             self._text(self._right, base - 1, row.tokens, "small end")

@@ -189,6 +189,19 @@ def test_a_stream_is_used_once_and_inside_its_block() -> None:
     assert stream.output.text == "A"
 
 
+def test_a_pattern_in_an_agents_place_has_the_same_stream() -> None:
+    inner = kova.Orchestrator({"a": agent("A", Delay(math.inf)), "b": agent("B")})
+    team = inner.as_agent(kova.Sequential(["a", "b"]))
+    with team.run_stream("go") as stream:
+        events = [in_short(event) for event in stream]
+    assert events[:3] == [("a", "started"), ("a", "A"), ("a", "finished")]
+    assert stream.output.text == "B"
+    with pytest.raises(kova.TimeoutError, match="the turn took longer than 0.2 s"):
+        with team.run_stream("go", timeout=0.2) as stream:
+            for _ in stream:
+                pass
+
+
 def test_what_is_wrong_is_said_before_the_block() -> None:
     orchestrator = kova.Orchestrator({"a": agent()})
     with pytest.raises(kova.OrchestrationError, match="there is no agent 'b'; the agents are: a"):
