@@ -36,8 +36,10 @@ class AgentTool(Tool):
     parameters = PARAMETERS
 
     def __init__(self, agent: Answering, name: str, description: str) -> None:
-        if not description.strip():
-            raise BuildError("description must say what the agent is good for")
+        arguments: dict[str, object] = {"name": name, "description": description}
+        for argument, value in arguments.items():
+            if not isinstance(value, str) or not value.strip():
+                raise BuildError(f"{argument} must be a text that says what the agent is good for, not {value!r:.100}")
         self.name = name
         self.description = description
         self._agent = agent

@@ -47,6 +47,11 @@ class TurnOptions:
     def __attrs_post_init__(self) -> None:
         if self.cancel is not None and not isinstance(self.cancel, CancellationToken):
             raise TypeError(f"cancel must be a CancellationToken, not {type(self.cancel).__name__}")
+        session: object = self.session
+        if session is not None and not isinstance(session, str):
+            raise TypeError(f"session must be a str, not {type(session).__name__}")
+        if session == "":
+            raise ValueError("session must not be empty: all who forget to give one would share its approvals")
         check_timeout(self.timeout)
 
 
@@ -94,13 +99,16 @@ class TurnDriver:
         try:
             with rt.cancel_on(options.cancel), rt.fail_at(deadline):
                 frame.begin(turn)
-                while not (turn.is_over and check(turn.response())):
-                    request = turn.next_request()
-                    calls = turn.take_answer(complete(self._provider, request, self._retries, turn.log))
-                    if calls:
-                        tool_round = self._round(runner, calls, options.cancel, deadline)
-                        _run_round(tool_round)
-                        turn.take_results(calls, tool_round.all_results())
+                with frame.work():
+                    while not (turn.is_over and check(turn.response())):
+                        request = turn.next_request()
+                        calls = turn.take_answer(complete(self._provider, request, self._retries, turn.log))
+                        if calls:
+                            tool_round = self._round(runner, calls, options.cancel, deadline)
+                            _run_round(tool_round)
+                            turn.take_results(calls, tool_round.all_results())
+                if options.cancel is not None:
+                    options.cancel.raise_if_cancelled()  # of which the loop may not know yet
                 frame.complete(turn)
         except KovaError as error:
             error.partial = turn.partial()
@@ -155,12 +163,12 @@ def _run_round(tool_round: ToolRound) -> None:
     if len(tool_round.calls) == 1:
         tool_round.next_ended(None)
         return
-    failure: Exception | None = None
     with rt.TaskGroup() as group:
         try:
             while tool_round.next_ended(group) is not None:
                 pass
-        except Exception as error:
-            failure = error  # raised outside, where the group does not make an ExceptionGroup of it
-    if failure is not None:
-        raise failure
+        except BaseException as error:
+            if error is not tool_round.failure:
+                raise
+    if tool_round.failure is not None:
+        raise tool_round.failure  # outside, where the group does not make an ExceptionGroup of it
