@@ -128,6 +128,10 @@ if TYPE_CHECKING:
         UsageStats,
     )
     from .streaming import StreamingHandler
+    from .telemetry.config import Telemetry, TelemetryConfig
+    from .telemetry.exporters import ConsoleExporter, OTLPExporter
+    from .telemetry.metrics import MetricsCollector
+    from .telemetry.snapshots import HistogramSnapshot, MetricsSnapshot
     from .timeline import Timeline, TimelineAttempt, TimelineEntry
     from .tool_policy import LifecycleHook, ToolEndHook, ToolStartHook
     from .tool_registry import ToolRegistry
@@ -251,6 +255,10 @@ _HOMES = {
         "UsageStats",
     ],
     "streaming": ["StreamingHandler"],
+    "telemetry.config": ["Telemetry", "TelemetryConfig"],
+    "telemetry.exporters": ["ConsoleExporter", "OTLPExporter"],
+    "telemetry.metrics": ["MetricsCollector"],
+    "telemetry.snapshots": ["HistogramSnapshot", "MetricsSnapshot"],
     "timeline": ["Timeline", "TimelineAttempt", "TimelineEntry"],
     "tool_policy": ["LifecycleHook", "ToolEndHook", "ToolStartHook"],
     "tool_registry": ["ToolRegistry"],
@@ -291,6 +299,7 @@ __all__ = [
     "BuildError",
     "CancellationToken",
     "ConnectionError",
+    "ConsoleExporter",
     "ContentBlock",
     "ContentDelta",
     "ContextBudgetExceededError",
@@ -299,6 +308,7 @@ __all__ = [
     "GeminiProvider",
     "GeminiProviderConfig",
     "HTTPSSETransport",
+    "HistogramSnapshot",
     "ImageBlock",
     "InMemoryStore",
     "InferenceConfig",
@@ -319,8 +329,11 @@ __all__ = [
     "MaxIterationsError",
     "MemoryStore",
     "MemoryStoreError",
+    "MetricsCollector",
+    "MetricsSnapshot",
     "ModelInfo",
     "ModelResponse",
+    "OTLPExporter",
     "OllamaProvider",
     "OllamaProviderConfig",
     "OpenAICompatibleProvider",
@@ -354,6 +367,8 @@ __all__ = [
     "StreamEvent",
     "StreamableHTTPTransport",
     "StreamingHandler",
+    "Telemetry",
+    "TelemetryConfig",
     "TextBlock",
     "TextDelta",
     "ThinkingBlock",

@@ -190,6 +190,11 @@ class Turn:
         return call
 
     @property
+    def iterations(self) -> int:
+        """Tool rounds so far, those in which the model was only asked again among them."""
+        return self._rounds
+
+    @property
     def usage(self) -> UsageStats:
         """Tokens spent so far."""
         return sum(self.log.spent_by_tools(), self._usage)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
-from ._log import logger
+from ._log import log
 from ._loops import loop_scheduler
 from ._mailbox import Empty, Mailbox
 from .errors import TurnCancelledError
@@ -157,7 +157,7 @@ class CancellationToken:
         except KeyboardInterrupt:
             raise
         except BaseException:
-            logger.exception("a cancellation callback raised")
+            log.exception("a cancellation callback raised")
 
     def _forget(self, key: int) -> None:
         _, forget = self._callbacks.pop(key, (_nothing, _nothing))

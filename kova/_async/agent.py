@@ -30,6 +30,7 @@ from .turn_frame import AsyncPromptFrame
 
 if TYPE_CHECKING:
     from .._schema.outputs import OutputSchema
+    from ..telemetry.metrics import MetricsCollector
 
 __all__ = ["AsyncAgent"]
 
@@ -64,6 +65,7 @@ class AsyncAgent(AsyncChat):
         approval_handler: Is asked before a tool runs, with the call and its context, and gives an
             `ApprovalDecision`. Without one, every tool that the model calls is run.
         lifecycle_hook: Its `on_tool_start` and `on_tool_end` see the calls that are run; what they raise is logged.
+        metrics: Counts provider calls, tools, tokens and errors; agents may share one.
 
     Raises:
         BuildError: An argument is wrong; the message names it.
@@ -88,12 +90,15 @@ class AsyncAgent(AsyncChat):
         streaming_handler: StreamingHandler | None = None,
         approval_handler: Callable[[ToolUseBlock, ToolContext], Any] | None = None,
         lifecycle_hook: ToolStartHook | ToolEndHook | None = None,
+        metrics: MetricsCollector | None = None,
     ) -> None:
         _check("name", name, (str, type(None)))
         if system_prompt is not None and not isinstance(system_prompt, str):
             rt.check_callable(system_prompt, "system_prompt")
         _check("tool_registry", tool_registry, (ToolRegistry, type(None)))
         _check("inference_config", inference_config, (InferenceConfig,))
+        if metrics is not None:
+            _check_metrics(metrics)
         _check("retry_config", retry_config, (RetryConfig,))
         _check_count("max_iterations", max_iterations, least=0)
         _check_count("max_concurrent_tools", max_concurrent_tools, least=1)
@@ -128,7 +133,7 @@ class AsyncAgent(AsyncChat):
         self._fixed_tools = _with_definitions(merge_tools(self._tools)) if tool_registry is None else None
         self._owns_provider = isinstance(provider, str)
         self._provider = provider_from_string(provider) if isinstance(provider, str) else _checked_provider(provider)
-        self._driver = AsyncTurnDriver(self._provider, retry_config, policy)
+        self._driver = AsyncTurnDriver(self._provider, retry_config, policy, name, metrics)
         self._memory = memory if memory is not None else AsyncInMemoryStore()
         self._streaming_handler = streaming_handler
 
@@ -377,6 +382,12 @@ def _check_hook(hook: object) -> None:
     for name, method in methods.items():
         if method is not None:
             rt.check_callable(method, f"lifecycle_hook.{name}")
+
+
+def _check_metrics(metrics: object) -> None:
+    from ..telemetry.metrics import MetricsCollector  # which agents without one need not load
+
+    _check("metrics", metrics, (MetricsCollector,))
 
 
 def _check(argument: str, value: object, types: tuple[type, ...]) -> None:

@@ -22,6 +22,7 @@ from ..responses import (
     ToolCallStarted,
     TurnCompleted,
 )
+from ..telemetry.watch import TurnWatch
 from .model_call import AsyncEventSource
 from .tool_runner import AsyncToolRound
 from .turn_frame import AsyncTurnFrame
@@ -40,6 +41,7 @@ class AsyncAgentStream:
         self,
         turn: Turn,
         frame: AsyncTurnFrame,
+        watch: TurnWatch,
         *,
         open_stream: Callable[[ModelRequest], AsyncEventSource],
         start_round: Callable[..., AsyncToolRound],
@@ -50,6 +52,7 @@ class AsyncAgentStream:
     ) -> None:
         self._turn = turn
         self._frame = frame
+        self._watch = watch
         self._open_stream = open_stream
         self._start_round = start_round
         self._completed = completed
@@ -71,6 +74,7 @@ class AsyncAgentStream:
         self._turn.log.begin()
         self._tools = rt.Background()
         self._deadline = deadline_after(self._timeout, "the turn", is_retryable=False)
+        self._watch.begin()
         return self
 
     async def __aexit__(
@@ -88,6 +92,7 @@ class AsyncAgentStream:
             await self._stop()
         finally:
             tools.cancel()
+            self._watch.end()
             await self._frame.end()
 
     async def _stop(self) -> None:
@@ -139,12 +144,17 @@ class AsyncAgentStream:
                     await self._take_result(self._round, self._tools)
                 else:
                     if not self._turn.llm_calls:
-                        await self._frame.begin(self._turn)
+                        with self._watch.attached():
+                            await self._frame.begin(self._turn)
                     self._source = self._open_stream(self._turn.next_request())
         except KovaError as error:
             if self._source is not None:
                 self._turn.take_broken_answer(self._source.usage, error)
             error.partial = self._turn.partial()
+            self._watch.failed(error)
+            raise
+        except BaseException as error:
+            self._watch.failed(error)
             raise
 
     async def _take_answer(self, source: AsyncEventSource) -> None:
@@ -170,7 +180,8 @@ class AsyncAgentStream:
         elif self._turn.is_over:
             if self._token is not None:
                 self._token.raise_if_cancelled()  # of which the loop may not know yet
-            await self._frame.complete(self._turn)
+            with self._watch.attached():
+                await self._frame.complete(self._turn)
             self._response = self._completed(self._turn)
             self._ready.append(TurnCompleted(self._response))
 

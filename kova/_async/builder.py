@@ -18,6 +18,7 @@ from .memory import AsyncMemoryStore
 from .provider import AsyncLLMProvider
 
 if TYPE_CHECKING:
+    from ..telemetry.metrics import MetricsCollector
     from .mcp.client import AsyncMCPClient
 
 __all__ = ["AsyncAgentBuilder"]
@@ -127,6 +128,10 @@ class AsyncAgentBuilder:
     def lifecycle_hook(self, lifecycle_hook: ToolStartHook | ToolEndHook) -> Self:
         """Sees the calls that are run."""
         return self._with(lifecycle_hook=lifecycle_hook)
+
+    def metrics(self, metrics: MetricsCollector) -> Self:
+        """Counts provider calls, tools, tokens and errors."""
+        return self._with(metrics=metrics)
 
     async def build(self) -> AsyncAgent:
         """The agent.

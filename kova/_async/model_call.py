@@ -12,6 +12,7 @@ from ..config import RetryConfig
 from ..errors import ProviderError, StreamError
 from ..messages import ThinkingBlock
 from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageStats
+from ..telemetry.watch import UNWATCHED_CALL, CallWatch, TurnWatch
 from .provider import AsyncLLMProvider, AsyncProviderStream
 from .retry import with_retries
 
@@ -39,7 +40,7 @@ class AsyncEventSource(Protocol):
 
 
 async def complete(
-    provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog
+    provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog, watch: TurnWatch
 ) -> ModelResponse:
     """The answer as a whole."""
 
@@ -47,15 +48,17 @@ async def complete(
         with log.attempt():
             return await provider.chat_completion(request.messages, request.tools, request.config)
 
-    answer: object = await with_retries(attempt, retries)
-    if not isinstance(answer, ModelResponse):
-        given = f"{type(provider).__name__}.chat_completion gave {type(answer).__name__}"
-        raise ProviderError(f"{given}, and not a ModelResponse")
-    return answer
+    with watch.model_call(request, is_stream=False) as call:
+        answer: object = await with_retries(attempt, retries, call)
+        if not isinstance(answer, ModelResponse):
+            given = f"{type(provider).__name__}.chat_completion gave {type(answer).__name__}"
+            raise ProviderError(f"{given}, and not a ModelResponse")
+        call.answered(answer)
+        return answer
 
 
 def open_stream(
-    provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog
+    provider: AsyncLLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog, watch: TurnWatch
 ) -> AsyncEventSource:
     """The answer as events; nothing is sent before the first is asked for."""
 
@@ -68,16 +71,21 @@ def open_stream(
             raise StreamError(f"{given}, and not an iterator of events that this twin can read")
         return AsyncForeignStream(stream)
 
-    return AsyncRetriedStream(attempt, retries, log)
+    call = watch.model_call(request, is_stream=True)
+    source = AsyncRetriedStream(attempt, retries, log, call)
+    return source if call is UNWATCHED_CALL else AsyncWatchedStream(source, call)
 
 
 class AsyncRetriedStream:
     """A stream that is begun again while nothing of it has been handed out."""
 
-    def __init__(self, attempt: Callable[[], AsyncEventSource], retries: RetryConfig, log: TurnLog) -> None:
+    def __init__(
+        self, attempt: Callable[[], AsyncEventSource], retries: RetryConfig, log: TurnLog, watch: CallWatch
+    ) -> None:
         self._attempt = attempt
         self._retries = retries
         self._log = log
+        self._watch = watch
         self._source = attempt()
         self._is_tried = False
         self._has_begun = False
@@ -96,7 +104,7 @@ class AsyncRetriedStream:
         """The next events; none at the end."""
         if self._has_begun:
             return await self._source.next_events()
-        events: list[StreamEvent] = await with_retries(self._begin, self._retries)
+        events: list[StreamEvent] = await with_retries(self._begin, self._retries, self._watch)
         self._has_begun = True
         self._log.answer_begins()
         return events
@@ -119,6 +127,54 @@ class AsyncRetriedStream:
     async def close(self) -> None:
         """Free what the stream holds."""
         await self._source.close()
+
+
+class AsyncWatchedStream:
+    """A stream that is watched. Between its events it is not the current span: the user's code is at work then."""
+
+    def __init__(self, source: AsyncEventSource, watch: CallWatch) -> None:
+        self._source = source
+        self._watch = watch
+        self._has_begun = False
+        watch.begin()
+
+    @property
+    def response(self) -> ModelResponse:
+        """The assembled answer, at the end."""
+        return self._source.response
+
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
+        return self._source.usage
+
+    async def next_events(self) -> list[StreamEvent]:
+        """The next events; none at the end."""
+        try:
+            with self._watch.attached():
+                events = await self._source.next_events()
+            if not events:
+                self._watch.answered(self._source.response)
+        except BaseException as error:
+            self._end(error)
+            raise
+        if not self._has_begun:
+            self._has_begun = True
+            self._watch.streamed()
+        if not events:
+            self._watch.end()
+        return events
+
+    async def close(self) -> None:
+        """Free what the stream holds."""
+        self._end()
+        await self._source.close()
+
+    def _end(self, error: BaseException | None = None) -> None:
+        self._watch.broken_off(self._source.usage)
+        if error is not None:
+            self._watch.failed(error)
+        self._watch.end()
 
 
 class AsyncForeignStream:

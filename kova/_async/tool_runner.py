@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._log import logger
+from .._log import log
 from .._runtime import aio as rt
 from .._runtime.scope import Deadline
 from .._schema import ArgumentError
@@ -17,6 +17,7 @@ from ..approvals import ApprovalDecision, SessionApprovals
 from ..cancellation import CancellationToken
 from ..errors import KovaError, TimeoutError, ToolExecutionError, ToolNotFoundError, TurnCancelledError
 from ..messages import ToolUseBlock
+from ..telemetry.watch import TurnWatch
 from ..tool_policy import ToolPolicy, shortened
 from ..tools import FunctionTool, Tool, ToolContext, ToolError, ToolResult, normalize_result
 from .turn_in_line import AsyncTurnInLine
@@ -36,6 +37,7 @@ class AsyncToolRunner:
         state: The object that the caller gave for the tools.
         session: For what the approval handler's lasting decisions hold; None is this turn.
         log: Where the calls are noted.
+        watch: Is told of tool runs.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class AsyncToolRunner:
         state: object,
         session: str | None,
         log: TurnLog,
+        watch: TurnWatch,
     ) -> None:
         self._log = log
+        self._watch = watch
         self._tools = tools
         self._policy = policy
         self._state = state
@@ -64,7 +68,7 @@ class AsyncToolRunner:
             ToolExecutionError: The tool raised, and exceptions are not reported to the model.
             ToolNotFoundError: There is no such tool, likewise.
         """
-        with self._log.call("tool", call.name) as record:
+        with self._watch.attached(), self._log.call("tool", call.name) as record:
             result = await self._run(call, token, record)
             record.error = REPORTED if result.is_error else None
             return result
@@ -72,23 +76,29 @@ class AsyncToolRunner:
     async def _run(self, call: ToolUseBlock, token: CancellationToken, record: CallRecord) -> ToolResult:
         tool = self._tools.get(call.name)
         if tool is None:
+            self._watch.refused(call, "not_found")
             return self._not_found(call.name)
         if call.invalid_arguments is not None:
+            self._watch.refused(call, "invalid_arguments")
             return _in_band(f"the arguments of {call.name} are not a JSON object: {call.invalid_arguments}")
         own = token if tool.timeout is None else token.child()  # a tool whose time is over is told to stop
         context = self._context(call, own, None, record)
         try:
             _bound(tool, call, context)
         except ArgumentError as error:
+            self._watch.refused(call, "invalid_arguments")
             return self._cut(_in_band(str(error)))
         denial = await self._denial(call, context)
         if self._policy.approval_handler is not None:
             record.permit()
         if denial is not None:
+            self._watch.refused(call, "denied")
             return denial
         context = self._context(call, own, tool.timeout, record)  # whose time begins now, after the answer of a person
         await self._tell("on_tool_start", call, context)
-        result = self._cut(await self._result(tool, call, context))
+        with self._watch.tool_run(call) as watch:
+            result = self._cut(await self._result(tool, call, context))
+            watch.gave(result)
         await self._tell("on_tool_end", call, result, context)
         return result
 
@@ -172,7 +182,7 @@ class AsyncToolRunner:
         try:
             await rt.call(hook, *args)
         except Exception:
-            logger.exception("the lifecycle hook's %s raised", method)
+            log.exception("a method of the lifecycle hook raised", method=method)
 
     def _not_found(self, name: str) -> ToolResult:
         if self._policy.errors == "report":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -15,12 +15,17 @@ from ..config import RetryConfig
 from ..errors import KovaError
 from ..messages import ToolUseBlock
 from ..responses import AgentResponse, StreamEvent
+from ..telemetry.switch import watch_turn
+from ..telemetry.watch import TurnWatch
 from ..tool_policy import ToolPolicy
 from .agent_stream import AsyncAgentStream
 from .model_call import complete, open_stream
 from .provider import AsyncLLMProvider
 from .tool_runner import AsyncToolRound, AsyncToolRunner
 from .turn_frame import AsyncTurnFrame
+
+if TYPE_CHECKING:
+    from ..telemetry.metrics import MetricsCollector
 
 __all__ = ["AsyncTurnDriver", "TurnOptions", "check_timeout"]
 
@@ -71,16 +76,27 @@ class AsyncTurnDriver:
         provider: The model.
         retries: How its failures are treated.
         policy: How tools are run.
+        name: The agent's name.
+        metrics: Where turns are counted.
 
     Attributes:
         last_input_tokens: Whole prompt of the last call of the turn that was completed last, in tokens.
     """
 
-    def __init__(self, provider: AsyncLLMProvider, retries: RetryConfig, policy: ToolPolicy) -> None:
+    def __init__(
+        self,
+        provider: AsyncLLMProvider,
+        retries: RetryConfig,
+        policy: ToolPolicy,
+        name: str | None,
+        metrics: MetricsCollector | None,
+    ) -> None:
         self.last_input_tokens = 0
         self._provider = provider
         self._retries = retries
         self._policy = policy
+        self._name = name
+        self._metrics = metrics
 
     async def run(
         self,
@@ -90,8 +106,20 @@ class AsyncTurnDriver:
         check: Callable[[AgentResponse], bool] = lambda answer: True,
     ) -> AgentResponse:
         """Drive a turn until its answer is there, and the check has nothing against it."""
-        runner = self._runner(turn, options)
         turn.log.begin()
+        watch = self._watch(turn, options)
+        with watch:
+            return await self._run(turn, frame, options, check, watch)
+
+    async def _run(
+        self,
+        turn: Turn,
+        frame: AsyncTurnFrame,
+        options: TurnOptions,
+        check: Callable[[AgentResponse], bool],
+        watch: TurnWatch,
+    ) -> AgentResponse:
+        runner = self._runner(turn, options, watch)
         deadline = deadline_after(options.timeout, "the turn", is_retryable=False)
         try:
             with rt.cancel_on(options.cancel), rt.fail_at(deadline):
@@ -99,7 +127,8 @@ class AsyncTurnDriver:
                 with frame.work():
                     while not (turn.is_over and check(turn.response())):
                         request = turn.next_request()
-                        calls = turn.take_answer(await complete(self._provider, request, self._retries, turn.log))
+                        answer = await complete(self._provider, request, self._retries, turn.log, watch)
+                        calls = turn.take_answer(answer)
                         if calls:
                             tool_round = self._round(runner, calls, options.cancel, deadline)
                             await _run_round(tool_round)
@@ -125,11 +154,13 @@ class AsyncTurnDriver:
             options: Its limits.
             tap: Is called with each of the provider's events.
         """
-        runner = self._runner(turn, options)
+        watch = self._watch(turn, options)
+        runner = self._runner(turn, options, watch)
         return AsyncAgentStream(
             turn,
             frame,
-            open_stream=lambda request: open_stream(self._provider, request, self._retries, turn.log),
+            watch,
+            open_stream=lambda request: open_stream(self._provider, request, self._retries, turn.log, watch),
             start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
             completed=self._completed,
             tap=tap,
@@ -143,8 +174,13 @@ class AsyncTurnDriver:
             self.last_input_tokens = response.last_input_tokens
         return response
 
-    def _runner(self, turn: Turn, options: TurnOptions) -> AsyncToolRunner:
-        return AsyncToolRunner(turn.tools, self._policy, options.state, options.session, turn.log)
+    def _watch(self, turn: Turn, options: TurnOptions) -> TurnWatch:
+        return watch_turn(
+            turn, agent=self._name, provider=self._provider, session=options.session, metrics=self._metrics
+        )
+
+    def _runner(self, turn: Turn, options: TurnOptions, watch: TurnWatch) -> AsyncToolRunner:
+        return AsyncToolRunner(turn.tools, self._policy, options.state, options.session, turn.log, watch)
 
     def _round(
         self,

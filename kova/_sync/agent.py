@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from .._memory.store_lines import lines_of
 from .._runtime import threads as rt
 from .._schema import ArgumentError, SchemaError
 from .._turn import Turn, as_history
@@ -19,7 +18,7 @@ from ..errors import BuildError, ProviderError
 from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse, StopReason
 from ..streaming import StreamingHandler
-from ..tool_policy import ToolEndHook, ToolPolicy, ToolStartHook
+from ..tool_policy import LifecycleHook, ToolPolicy
 from ..tool_registry import ToolRegistry, merge_tools
 from ..tools import RunContext, Tool, ToolContext, ToolDefinition, as_tool
 from .agent_stream import AgentStream
@@ -33,6 +32,7 @@ from .turn_frame import PromptFrame
 
 if TYPE_CHECKING:
     from .._schema.outputs import OutputSchema
+    from ..telemetry.metrics import MetricsCollector
 
 __all__ = ["Agent"]
 
@@ -67,6 +67,7 @@ class Agent(Chat):
         approval_handler: Is asked before a tool runs, with the call and its context, and gives an
             `ApprovalDecision`. Without one, every tool that the model calls is run.
         lifecycle_hook: Its `on_tool_start` and `on_tool_end` see the calls that are run; what they raise is logged.
+        metrics: Counts provider calls, tools, tokens and errors; agents may share one.
 
     Raises:
         BuildError: An argument is wrong; the message names it.
@@ -90,13 +91,16 @@ class Agent(Chat):
         memory: MemoryStore | None = None,
         streaming_handler: StreamingHandler | None = None,
         approval_handler: Callable[[ToolUseBlock, ToolContext], Any] | None = None,
-        lifecycle_hook: ToolStartHook | ToolEndHook | None = None,
+        lifecycle_hook: LifecycleHook | None = None,
+        metrics: MetricsCollector | None = None,
     ) -> None:
         _check("name", name, (str, type(None)))
         if system_prompt is not None and not isinstance(system_prompt, str):
             rt.check_callable(system_prompt, "system_prompt")
         _check("tool_registry", tool_registry, (ToolRegistry, type(None)))
         _check("inference_config", inference_config, (InferenceConfig,))
+        if metrics is not None:
+            _check_metrics(metrics)
         _check("retry_config", retry_config, (RetryConfig,))
         _check_count("max_iterations", max_iterations, least=0)
         _check_count("max_concurrent_tools", max_concurrent_tools, least=1)
@@ -112,8 +116,9 @@ class Agent(Chat):
             check_streaming_handler(streaming_handler, "streaming_handler")
         if approval_handler is not None:
             rt.check_callable(approval_handler, "approval_handler")
-        if lifecycle_hook is not None:
-            _check_hook(lifecycle_hook)
+        for method in ("on_tool_start", "on_tool_end"):
+            if (hook := getattr(lifecycle_hook, method, None)) is not None:
+                rt.check_callable(hook, f"lifecycle_hook.{method}")
         self._name = name
         self._system_prompt = system_prompt
         self._registry = tool_registry
@@ -131,7 +136,7 @@ class Agent(Chat):
         self._fixed_tools = _with_definitions(merge_tools(self._tools)) if tool_registry is None else None
         self._owns_provider = isinstance(provider, str)
         self._provider = provider_from_string(provider) if isinstance(provider, str) else _checked_provider(provider)
-        self._driver = TurnDriver(self._provider, retry_config, policy)
+        self._driver = TurnDriver(self._provider, retry_config, policy, name, metrics)
         self._memory = memory if memory is not None else InMemoryStore()
         self._streaming_handler = streaming_handler
 
@@ -369,17 +374,13 @@ def _check_memory(memory: Any) -> None:
     for method in ("load", "append"):
         if not callable(getattr(memory, method, None)):
             raise BuildError(f"memory must be a store of conversations, not {type(memory).__name__}")
-        rt.check_native(getattr(memory, method), f"memory {type(memory).__name__}")
-    lines_of(memory)  # which a store must be fit for
+    rt.check_native(memory.load, f"memory {type(memory).__name__}")
 
 
-def _check_hook(hook: object) -> None:
-    methods = {name: getattr(hook, name, None) for name in ("on_tool_start", "on_tool_end")}
-    if all(method is None for method in methods.values()):
-        raise BuildError(f"lifecycle_hook must have on_tool_start or on_tool_end; {type(hook).__name__} has neither")
-    for name, method in methods.items():
-        if method is not None:
-            rt.check_callable(method, f"lifecycle_hook.{name}")
+def _check_metrics(metrics: object) -> None:
+    from ..telemetry.metrics import MetricsCollector  # which agents without one need not load
+
+    _check("metrics", metrics, (MetricsCollector,))
 
 
 def _check(argument: str, value: object, types: tuple[type, ...]) -> None:

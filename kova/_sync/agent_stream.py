@@ -25,6 +25,7 @@ from ..responses import (
     ToolCallStarted,
     TurnCompleted,
 )
+from ..telemetry.watch import TurnWatch
 from .model_call import EventSource
 from .tool_runner import ToolRound
 from .turn_frame import TurnFrame
@@ -43,6 +44,7 @@ class AgentStream:
         self,
         turn: Turn,
         frame: TurnFrame,
+        watch: TurnWatch,
         *,
         open_stream: Callable[[ModelRequest], EventSource],
         start_round: Callable[..., ToolRound],
@@ -53,6 +55,7 @@ class AgentStream:
     ) -> None:
         self._turn = turn
         self._frame = frame
+        self._watch = watch
         self._open_stream = open_stream
         self._start_round = start_round
         self._completed = completed
@@ -71,9 +74,9 @@ class AgentStream:
         if self._is_entered:
             raise StreamError("a stream can be used once: make another one")
         self._is_entered = True
-        self._turn.log.begin()
         self._tools = rt.Background()
         self._deadline = deadline_after(self._timeout, "the turn", is_retryable=False)
+        self._watch.begin()
         return self
 
     def __exit__(
@@ -91,6 +94,7 @@ class AgentStream:
             self._stop()
         finally:
             tools.cancel()
+            self._watch.end()
             self._frame.end()
 
     def _stop(self) -> None:
@@ -108,11 +112,9 @@ class AgentStream:
         Raises:
             StreamError: It has not.
         """
-        if self._response is not None:
-            return self._response
-        if self._is_entered and self._tools is None:
-            raise StreamError("the turn was ended before it was over, and so it has no response")
-        raise StreamError("the turn is not over: its response is known when all events have been read")
+        if self._response is None:
+            raise StreamError("the turn is not over: its response is known when all events have been read")
+        return self._response
 
     def text_deltas(self) -> TextDeltas:
         """The pieces of text alone, as strings."""
@@ -142,12 +144,17 @@ class AgentStream:
                     self._take_result(self._round, self._tools)
                 else:
                     if not self._turn.llm_calls:
-                        self._frame.begin(self._turn)
+                        with self._watch.attached():
+                            self._frame.begin(self._turn)
                     self._source = self._open_stream(self._turn.next_request())
         except KovaError as error:
             if self._source is not None:
-                self._turn.take_broken_answer(self._source.usage, error)
+                self._turn.take_broken_answer(self._source.usage)
             error.partial = self._turn.partial()
+            self._watch.failed(error)
+            raise
+        except BaseException as error:
+            self._watch.failed(error)
             raise
 
     def _take_answer(self, source: EventSource) -> None:
@@ -158,9 +165,8 @@ class AgentStream:
             if kind is TextDelta or kind is ThinkingDelta:
                 ready.append(event)  # type: ignore[arg-type]  # isinstance would narrow, and cost
         if self._tap is not None:
-            with self._frame.work():
-                for event in events:
-                    self._tap(event)
+            for event in events:
+                self._tap(event)
         if not events:
             self._end_answer(source)
 
@@ -171,15 +177,13 @@ class AgentStream:
             self._ready.extend(ToolCallStarted(call.id, call.name, call.input) for call in calls)
             self._round = self._start_round(calls, self._token, self._deadline)
         elif self._turn.is_over:
-            if self._token is not None:
-                self._token.raise_if_cancelled()  # of which the loop may not know yet
-            self._frame.complete(self._turn)
+            with self._watch.attached():
+                self._frame.complete(self._turn)
             self._response = self._completed(self._turn)
             self._ready.append(TurnCompleted(self._response))
 
     def _take_result(self, tool_round: ToolRound, tools: rt.Background) -> None:
-        with self._frame.work():
-            index = tool_round.next_ended(tools)
+        index = tool_round.next_ended(tools)
         if index is None:
             self._round = None
             self._turn.take_results(tool_round.calls, tool_round.all_results())

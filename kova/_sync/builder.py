@@ -21,6 +21,7 @@ from .memory import MemoryStore
 from .provider import LLMProvider
 
 if TYPE_CHECKING:
+    from ..telemetry.metrics import MetricsCollector
     from .mcp.client import MCPClient
 
 __all__ = ["AgentBuilder"]
@@ -130,6 +131,10 @@ class AgentBuilder:
     def lifecycle_hook(self, lifecycle_hook: ToolStartHook | ToolEndHook) -> Self:
         """Sees the calls that are run."""
         return self._with(lifecycle_hook=lifecycle_hook)
+
+    def metrics(self, metrics: MetricsCollector) -> Self:
+        """Counts provider calls, tools, tokens and errors."""
+        return self._with(metrics=metrics)
 
     def build(self) -> Agent:
         """The agent.

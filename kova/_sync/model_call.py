@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from .._assembly import Assembler
 from .._turn import ModelRequest
-from .._turn_log import TurnLog
 from ..config import RetryConfig
-from ..errors import ProviderError, StreamError
+from ..errors import StreamError
 from ..messages import ThinkingBlock
 from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageStats
+from ..telemetry.watch import UNWATCHED_CALL, CallWatch, TurnWatch
 from .provider import LLMProvider, ProviderStream
 from .retry import with_retries
 
@@ -41,42 +41,37 @@ class EventSource(Protocol):
         """Free what the stream holds."""
 
 
-def complete(provider: LLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog) -> ModelResponse:
+def complete(provider: LLMProvider, request: ModelRequest, retries: RetryConfig, watch: TurnWatch) -> ModelResponse:
     """The answer as a whole."""
 
     def attempt() -> ModelResponse:
-        with log.attempt():
-            return provider.chat_completion(request.messages, request.tools, request.config)
+        return provider.chat_completion(request.messages, request.tools, request.config)
 
-    answer: object = with_retries(attempt, retries)
-    if not isinstance(answer, ModelResponse):
-        given = f"{type(provider).__name__}.chat_completion gave {type(answer).__name__}"
-        raise ProviderError(f"{given}, and not a ModelResponse")
-    return answer
+    with watch.model_call(request, is_stream=False) as call:
+        answer: ModelResponse = with_retries(attempt, retries, call)
+        call.answered(answer)
+        return answer
 
 
-def open_stream(provider: LLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog) -> EventSource:
+def open_stream(provider: LLMProvider, request: ModelRequest, retries: RetryConfig, watch: TurnWatch) -> EventSource:
     """The answer as events; nothing is sent before the first is asked for."""
 
     def attempt() -> EventSource:
         stream = provider.chat_completion_stream(request.messages, request.tools, request.config)
-        if isinstance(stream, ProviderStream):
-            return stream
-        if not isinstance(stream, Iterable):
-            given = f"{type(provider).__name__}.chat_completion_stream gave {type(stream).__name__}"
-            raise StreamError(f"{given}, and not an iterator of events that this twin can read")
-        return ForeignStream(stream)
+        return stream if isinstance(stream, ProviderStream) else ForeignStream(stream)
 
-    return RetriedStream(attempt, retries, log)
+    call = watch.model_call(request, is_stream=True)
+    source = RetriedStream(attempt, retries, call)
+    return source if call is UNWATCHED_CALL else WatchedStream(source, call)
 
 
 class RetriedStream:
     """A stream that is begun again while nothing of it has been handed out."""
 
-    def __init__(self, attempt: Callable[[], EventSource], retries: RetryConfig, log: TurnLog) -> None:
+    def __init__(self, attempt: Callable[[], EventSource], retries: RetryConfig, watch: CallWatch) -> None:
         self._attempt = attempt
         self._retries = retries
-        self._log = log
+        self._watch = watch
         self._source = attempt()
         self._is_tried = False
         self._has_begun = False
@@ -95,9 +90,8 @@ class RetriedStream:
         """The next events; none at the end."""
         if self._has_begun:
             return self._source.next_events()
-        events: list[StreamEvent] = with_retries(self._begin, self._retries)
+        events: list[StreamEvent] = with_retries(self._begin, self._retries, self._watch)
         self._has_begun = True
-        self._log.answer_begins()
         return events
 
     def _begin(self) -> list[StreamEvent]:
@@ -107,17 +101,64 @@ class RetriedStream:
             self._source = self._attempt()
         self._is_tried = True
         events: list[StreamEvent] = []
-        with self._log.attempt():
-            while not any(isinstance(event, HANDED_OUT) for event in events):
-                more = self._source.next_events()
-                if not more:
-                    break
-                events += more
+        while not any(isinstance(event, HANDED_OUT) for event in events):
+            more = self._source.next_events()
+            if not more:
+                break
+            events += more
         return events
 
     def close(self) -> None:
         """Free what the stream holds."""
         self._source.close()
+
+
+class WatchedStream:
+    """A stream that is watched. Between its events it is not the current span: the user's code is at work then."""
+
+    def __init__(self, source: EventSource, watch: CallWatch) -> None:
+        self._source = source
+        self._watch = watch
+        self._has_begun = False
+        watch.begin()
+
+    @property
+    def response(self) -> ModelResponse:
+        """The assembled answer, at the end."""
+        return self._source.response
+
+    @property
+    def usage(self) -> UsageStats:
+        """Tokens reported so far."""
+        return self._source.usage
+
+    def next_events(self) -> list[StreamEvent]:
+        """The next events; none at the end."""
+        try:
+            with self._watch.attached():
+                events = self._source.next_events()
+            if not events:
+                self._watch.answered(self._source.response)
+        except BaseException as error:
+            self._end(error)
+            raise
+        if not self._has_begun:
+            self._has_begun = True
+            self._watch.streamed()
+        if not events:
+            self._watch.end()
+        return events
+
+    def close(self) -> None:
+        """Free what the stream holds."""
+        self._end()
+        self._source.close()
+
+    def _end(self, error: BaseException | None = None) -> None:
+        self._watch.broken_off(self._source.usage)
+        if error is not None:
+            self._watch.failed(error)
+        self._watch.end()
 
 
 class ForeignStream:
@@ -131,15 +172,12 @@ class ForeignStream:
     @property
     def response(self) -> ModelResponse:
         """The assembled answer, at the end."""
-        try:
-            return self._assembler.response()
-        except (AttributeError, TypeError) as error:
-            raise StreamError(f"the provider's events make no sense: {error}") from error
+        return self._assembler.response()
 
     @property
     def usage(self) -> UsageStats:
         """Tokens reported so far."""
-        return self._assembler.usage
+        return self._assembler.response().usage
 
     def next_events(self) -> list[StreamEvent]:
         """The next event; none at the end."""
@@ -150,10 +188,7 @@ class ForeignStream:
                 raise StreamError("the provider's stream ended without any event") from None
             return []
         self._any = True
-        try:
-            self._assembler.add(event)
-        except (AttributeError, TypeError) as error:  # fields of events are not checked, for speed
-            raise StreamError(f"the provider's event makes no sense: {event!r:.200}: {error}") from error
+        self._assembler.add(event)
         return [event]
 
     def close(self) -> None:

@@ -119,6 +119,11 @@ class HTTPProvider(Generic[C]):
         return self._config
 
     @property
+    def name(self) -> str:
+        """The provider's name, as in a model string."""
+        return self._format.name
+
+    @property
     def model(self) -> str:
         """The model that is asked where a call names no other."""
         return self._config.model

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._backoff import pause_before_retry
-from .._log import logger
 from .._runtime import threads as rt
 from ..config import RetryConfig
 from ..errors import KovaError
+from ..telemetry.failures import warn_of_retry
+from ..telemetry.watch import CallWatch
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["with_retries"]
 
 
-def with_retries(call: Callable[[], Any], config: RetryConfig) -> Any:
-    """The result of a call, which is repeated as the configuration says.
+def with_retries(call: Callable[[], Any], config: RetryConfig, watch: CallWatch) -> Any:
+    """The result of a call, which is repeated as the configuration says; the watch is told of that.
 
     Raises:
         KovaError: What the last attempt raised.
@@ -31,7 +32,7 @@ def with_retries(call: Callable[[], Any], config: RetryConfig) -> Any:
     except KovaError as error:
         if pause_before_retry(error, 1, config, rt.remaining()) is None:
             raise
-        return _retry(call, error, config)
+        return _retry(call, error, config, watch)
 
 
 def _attempt(call: Callable[[], Any]) -> Any:
@@ -42,7 +43,7 @@ def _attempt(call: Callable[[], Any]) -> Any:
         raise
 
 
-def _retry(call: Callable[[], Any], first_error: KovaError, config: RetryConfig) -> Any:
+def _retry(call: Callable[[], Any], first_error: KovaError, config: RetryConfig, watch: CallWatch) -> Any:
     from tenacity import Retrying  # loading it takes time, which calls that succeed need not pay
 
     failed: list[KovaError] = [first_error]
@@ -59,10 +60,11 @@ def _retry(call: Callable[[], Any], first_error: KovaError, config: RetryConfig)
         pause = None if error is None else pause_before_retry(error, state.attempt_number, config, rt.remaining())
         return pause is not None
 
-    retrying = Retrying(retry=is_worth_it, wait=lambda state: pause or 0.0, before_sleep=_warn, sleep=rt.sleep)
+    def tell(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome is not None else None
+        if isinstance(error, KovaError):
+            warn_of_retry(error, state.attempt_number, state.upcoming_sleep)
+            watch.retried(error, state.attempt_number, state.upcoming_sleep)
+
+    retrying = Retrying(retry=is_worth_it, wait=lambda state: pause or 0.0, before_sleep=tell, sleep=rt.sleep)
     return retrying(attempt)
-
-
-def _warn(state: RetryCallState) -> None:
-    error = state.outcome.exception() if state.outcome is not None else None
-    logger.warning("provider call failed, retry %d in %.2f s: %s", state.attempt_number, state.upcoming_sleep, error)

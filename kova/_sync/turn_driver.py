@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -18,6 +18,8 @@ from ..config import RetryConfig
 from ..errors import KovaError
 from ..messages import ToolUseBlock
 from ..responses import AgentResponse, StreamEvent
+from ..telemetry.switch import watch_turn
+from ..telemetry.watch import TurnWatch
 from ..tool_policy import ToolPolicy
 from .agent_stream import AgentStream
 from .model_call import complete, open_stream
@@ -25,7 +27,10 @@ from .provider import LLMProvider
 from .tool_runner import ToolRound, ToolRunner
 from .turn_frame import TurnFrame
 
-__all__ = ["TurnDriver", "TurnOptions", "check_timeout"]
+if TYPE_CHECKING:
+    from ..telemetry.metrics import MetricsCollector
+
+__all__ = ["TurnDriver", "TurnOptions"]
 
 
 @frozen
@@ -47,24 +52,11 @@ class TurnOptions:
     def __attrs_post_init__(self) -> None:
         if self.cancel is not None and not isinstance(self.cancel, CancellationToken):
             raise TypeError(f"cancel must be a CancellationToken, not {type(self.cancel).__name__}")
-        session: object = self.session
-        if session is not None and not isinstance(session, str):
-            raise TypeError(f"session must be a str, not {type(session).__name__}")
-        if session == "":
-            raise ValueError("session must not be empty: all who forget to give one would share its approvals")
-        check_timeout(self.timeout)
-
-
-def check_timeout(timeout: object) -> None:
-    """Refuse what is no time limit.
-
-    Raises:
-        ValueError: It is neither None nor a positive number.
-    """
-    if timeout is None:
-        return
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
-        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+        timeout: object = self.timeout
+        if timeout is None:
+            return
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
+            raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
 
 
 class TurnDriver:
@@ -74,16 +66,27 @@ class TurnDriver:
         provider: The model.
         retries: How its failures are treated.
         policy: How tools are run.
+        name: The agent's name.
+        metrics: Where turns are counted.
 
     Attributes:
         last_input_tokens: Whole prompt of the last call of the turn that was completed last, in tokens.
     """
 
-    def __init__(self, provider: LLMProvider, retries: RetryConfig, policy: ToolPolicy) -> None:
+    def __init__(
+        self,
+        provider: LLMProvider,
+        retries: RetryConfig,
+        policy: ToolPolicy,
+        name: str | None,
+        metrics: MetricsCollector | None,
+    ) -> None:
         self.last_input_tokens = 0
         self._provider = provider
         self._retries = retries
         self._policy = policy
+        self._name = name
+        self._metrics = metrics
 
     def run(
         self,
@@ -93,22 +96,30 @@ class TurnDriver:
         check: Callable[[AgentResponse], bool] = lambda answer: True,
     ) -> AgentResponse:
         """Drive a turn until its answer is there, and the check has nothing against it."""
-        runner = self._runner(turn, options)
-        turn.log.begin()
+        watch = self._watch(turn, options)
+        with watch:
+            return self._run(turn, frame, options, check, watch)
+
+    def _run(
+        self,
+        turn: Turn,
+        frame: TurnFrame,
+        options: TurnOptions,
+        check: Callable[[AgentResponse], bool],
+        watch: TurnWatch,
+    ) -> AgentResponse:
+        runner = self._runner(turn, options, watch)
         deadline = deadline_after(options.timeout, "the turn", is_retryable=False)
         try:
             with rt.cancel_on(options.cancel), rt.fail_at(deadline):
                 frame.begin(turn)
-                with frame.work():
-                    while not (turn.is_over and check(turn.response())):
-                        request = turn.next_request()
-                        calls = turn.take_answer(complete(self._provider, request, self._retries, turn.log))
-                        if calls:
-                            tool_round = self._round(runner, calls, options.cancel, deadline)
-                            _run_round(tool_round)
-                            turn.take_results(calls, tool_round.all_results())
-                if options.cancel is not None:
-                    options.cancel.raise_if_cancelled()  # of which the loop may not know yet
+                while not (turn.is_over and check(turn.response())):
+                    request = turn.next_request()
+                    calls = turn.take_answer(complete(self._provider, request, self._retries, watch))
+                    if calls:
+                        tool_round = self._round(runner, calls, options.cancel, deadline)
+                        _run_round(tool_round)
+                        turn.take_results(calls, tool_round.all_results())
                 frame.complete(turn)
         except KovaError as error:
             error.partial = turn.partial()
@@ -128,11 +139,13 @@ class TurnDriver:
             options: Its limits.
             tap: Is called with each of the provider's events.
         """
-        runner = self._runner(turn, options)
+        watch = self._watch(turn, options)
+        runner = self._runner(turn, options, watch)
         return AgentStream(
             turn,
             frame,
-            open_stream=lambda request: open_stream(self._provider, request, self._retries, turn.log),
+            watch,
+            open_stream=lambda request: open_stream(self._provider, request, self._retries, watch),
             start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
             completed=self._completed,
             tap=tap,
@@ -146,8 +159,13 @@ class TurnDriver:
             self.last_input_tokens = response.last_input_tokens
         return response
 
-    def _runner(self, turn: Turn, options: TurnOptions) -> ToolRunner:
-        return ToolRunner(turn.tools, self._policy, options.state, options.session, turn.log)
+    def _watch(self, turn: Turn, options: TurnOptions) -> TurnWatch:
+        return watch_turn(
+            turn, agent=self._name, provider=self._provider, session=options.session, metrics=self._metrics
+        )
+
+    def _runner(self, turn: Turn, options: TurnOptions, watch: TurnWatch) -> ToolRunner:
+        return ToolRunner(turn.tools, self._policy, options.state, options.session, turn.spent_by_tools, watch)
 
     def _round(
         self,
@@ -163,12 +181,12 @@ def _run_round(tool_round: ToolRound) -> None:
     if len(tool_round.calls) == 1:
         tool_round.next_ended(None)
         return
+    failure: Exception | None = None
     with rt.TaskGroup() as group:
         try:
             while tool_round.next_ended(group) is not None:
                 pass
-        except BaseException as error:
-            if error is not tool_round.failure:
-                raise
-    if tool_round.failure is not None:
-        raise tool_round.failure  # outside, where the group does not make an ExceptionGroup of it
+        except Exception as error:
+            failure = error  # raised outside, where the group does not make an ExceptionGroup of it
+    if failure is not None:
+        raise failure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._assembly import merge_usage
-from ..._log import logger
+from ..._log import log
 from ...errors import StreamError
 from ...responses import StopEvent, StopReason, StreamEvent, TextDelta, UsageEvent, UsageStats
 from ..text_pieces import TextPieces
@@ -114,7 +114,7 @@ class AnswerReader:
         if kind == "error" or value.get("error"):
             raise payload_error(value, self._request, in_stream=self._in_stream)
         if kind != "ping":
-            logger.debug("an event of type %r is passed over", kind)
+            log.debug("an event of a stream is skipped", kind=kind)
 
     def _read_message(self, message: Any, events: list[StreamEvent]) -> None:
         """Read what is known of the message besides its content."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ... import _json
 from ..._assembly import MADE_UP_ID, parse_arguments
-from ..._log import logger
+from ..._log import log
 from ...messages import ThinkingBlock
 from ...responses import StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta
 from ..text_pieces import TextPieces
@@ -109,7 +109,7 @@ class RawReader:
         if self._is_whole:
             events.append(ThinkingBlock("", provider_metadata={RAW_BLOCK: self._block}))
         else:
-            logger.debug("a block of type %r is left out: it is not known how it grows", self._block.get("type"))
+            log.debug("a block is left out: it is not known how it grows", kind=self._block.get("type"))
 
 
 class Calls:

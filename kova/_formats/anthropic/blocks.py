@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _json
-from ..._log import logger
+from ..._log import log
 from ...messages import ContentBlock, ImageBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from ..media import inline_base64
 from ..tool_ids import acceptable_id
@@ -68,7 +68,7 @@ def encode_assistant_block(block: ContentBlock, names: ToolNames) -> bytes | Non
     if isinstance(block, ThinkingBlock):
         return _thinking(block)
     if isinstance(block, ImageBlock):
-        logger.warning("an image in a message of role assistant is left out: Anthropic's API takes none there")
+        log.warning("an image is left out of a request: Anthropic's API takes none there", role="assistant")
     return None
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ... import _json
-from ..._log import logger
+from ..._log import log
 from ...config import InferenceConfig
 from ...errors import ProviderError, ProviderErrorClass, SerializationError
 from ...messages import ConversationMessage
@@ -130,7 +130,11 @@ def _output_config(
 def _warn_of(model: str, options: tuple[str, ...]) -> None:
     """Say once that options are left out."""
     if options:
-        logger.warning("left out, since %s does not take it as it is asked: %s", model, ", ".join(options))
+        log.warning(
+            "options are left out of a request: the model does not take them as it is asked",
+            model=model,
+            options=list(options),
+        )
 
 
 def _tool_choice(choice: str | None, names: ToolNames, tools: Sequence[ToolDefinition], model: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._log import logger
+from ..._log import log
 from ...errors import StreamError
 from ...responses import StopEvent, StopReason, StreamEvent, TextDelta, UsageEvent, UsageStats
 from ..text_pieces import TextPieces
@@ -125,7 +125,7 @@ class AnswerReader:
         elif isinstance(reasoning, dict):
             self._read_reasoning(index, reasoning, events)
         else:
-            logger.debug("a piece of an answer is skipped: %s", ", ".join(delta))
+            log.debug("a piece of an answer is skipped", has=list(delta))
 
     # ---- complete answers
 
@@ -145,7 +145,7 @@ class AnswerReader:
             for part in _objects(cited.get("content")):
                 self._read_block(index, part, events)
         else:
-            logger.debug("a block of an answer is skipped: %s", ", ".join(block))
+            log.debug("a block of an answer is skipped", has=list(block))
 
     # ---- both
 

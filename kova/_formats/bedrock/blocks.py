@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ... import _json
-from ..._log import logger
+from ..._log import log
 from ...messages import ContentBlock, ImageBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from ..media import inline_base64
 from ..tool_ids import acceptable_id
@@ -59,7 +59,7 @@ def encode_assistant_block(block: ContentBlock, names: ToolNames) -> bytes | Non
     if isinstance(block, ThinkingBlock):
         return _reasoning(block)
     if isinstance(block, ImageBlock):
-        logger.warning("an image in a message of role assistant is left out: models on Bedrock take none there")
+        log.warning("an image is left out of a request: models on Bedrock take none there", role="assistant")
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..._log import logger
+from ..._log import log
 from ...messages import (
     ContentBlock,
     ConversationMessage,
@@ -40,7 +40,7 @@ def system_blocks(messages: Iterable[ConversationMessage]) -> list[dict[str, str
     blocks = [block for message in messages if message.role is Role.SYSTEM for block in message.content]
     texts = [block.text for block in blocks if isinstance(block, TextBlock)]
     if len(texts) < len(blocks):
-        logger.warning("an image in a message of role system is left out: Bedrock takes none there")
+        log.warning("an image is left out of a request: models on Bedrock take none there", role="system")
     return [{"text": text} for text in texts if text and not text.isspace()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._log import logger
+from ..._log import log
 from ...config import InferenceConfig
 from ...errors import SerializationError
 from ...messages import ConversationMessage
@@ -91,7 +91,7 @@ def _options(
 ) -> dict[str, Any]:
     """Everything but messages and tools; what is None is left to the server."""
     if inference.seed is not None:
-        logger.warning("the seed is left out: Bedrock has none")
+        log.warning("an option is left out of a request: Bedrock has none of this name", option="seed")
     options = {
         "system": system_blocks(messages),
         "inferenceConfig": _inference_config(inference),

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _json
-from ..._log import logger
+from ..._log import log
 from ..._wire.aws_eventstream import AWSEventStreamParser, Frame
 from ...errors import KovaError, StreamError
 from ...responses import StreamEvent
@@ -53,7 +53,7 @@ class StreamParser(StreamDriver[Frame]):
             if headers.get(":message-type") != "event":
                 raise self._fault(headers, payload)
             if kind not in EVENTS:
-                logger.debug("an event of a stream is skipped: %s", kind)
+                log.debug("an event of a stream is skipped", kind=kind)
                 continue
             try:
                 fields = loads(payload or b"{}")

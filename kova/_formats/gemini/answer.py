@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import _json
 from ..._assembly import MADE_UP_ID
-from ..._log import logger
+from ..._log import log
 from ...errors import StreamError
 from ...messages import ThinkingBlock
 from ...responses import StopEvent, StopReason, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageEvent
@@ -172,7 +172,7 @@ class AnswerReader:
             self._read_text(text or "", signature, events)
         else:
             # Code that the API runs, calls of its own tools, images: "The client is expected to echo this message back".
-            logger.debug("a part with %s is kept for the next request", ", ".join(part))
+            log.debug("a part of an answer is kept for the next request", has=list(part))
             events.append(ThinkingBlock("", provider_metadata={RAW_PART: part}))
 
     def _read_text(self, text: str, signature: str, events: list[StreamEvent]) -> None:

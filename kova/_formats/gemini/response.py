@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from ..._assembly import Assembler
-from ..._log import logger
+from ..._log import log
 from ...errors import ProviderError, ProviderErrorClass
 from ...responses import ModelInfo, ModelResponse, StreamEvent
 from ..error_body import body_text, json_body
@@ -70,7 +70,7 @@ def parse_models(body: bytes) -> list[ModelInfo]:
     if not isinstance(entries, list):
         raise answer_error("the answer is no list of models", request)
     if value.get("nextPageToken"):
-        logger.warning("the list of models has more pages; kova reads the first, of up to 1,000 models")
+        log.warning("the list of models has more pages; kova reads the first, of up to 1,000 models", provider="gemini")
     return [_model(entry) for entry in entries if isinstance(entry, dict) and _name(entry)]
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 
 from ... import _json
 from ..._assembly import MADE_UP_ID
-from ..._log import logger
+from ..._log import log
 from ...messages import (
     ContentBlock,
     ConversationMessage,
@@ -196,4 +196,4 @@ def _check_images(message: ConversationMessage, model: str) -> None:
 def _warn_of_images(blocks: Iterable[ContentBlock], role: str) -> None:
     # Templates raise for them: "system message cannot contain images".
     if any(isinstance(block, ImageBlock) for block in blocks):
-        logger.warning("an image in a message of role %s is left out: Ollama's models take none there", role)
+        log.warning("an image is left out of a request: Ollama's models take none there", role=role)

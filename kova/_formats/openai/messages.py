@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ... import _json
-from ..._log import logger
+from ..._log import log
 from ...messages import (
     ContentBlock,
     ConversationMessage,
@@ -175,7 +175,7 @@ def _images(blocks: str | Sequence[ContentBlock]) -> list[ImageBlock]:
 
 def _warn_of_images(blocks: Sequence[ContentBlock], role: str) -> None:
     if _images(blocks):
-        logger.warning("an image in a message of role %s is left out: OpenAI's API takes none there", role)
+        log.warning("an image is left out of a request: OpenAI's API takes none there", role=role)
 
 
 def _content(blocks: Sequence[ContentBlock]) -> str | list[dict[str, Any]]:
