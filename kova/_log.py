@@ -51,6 +51,8 @@ class Log:
 
 log = Log()
 
+_CALLER = 4  # frames up from the call of the standard logger, through structlog and `Log`, to who has something to say
+
 
 @functools.cache
 def _structured() -> BoundLogger:
@@ -62,4 +64,4 @@ def _structured() -> BoundLogger:
 def _as_record(log: Any, method: str, event: MutableMapping[str, Any]) -> tuple[tuple[Event], dict[str, Any]]:
     """The arguments of the standard logger, by which structlog's formatters recognise an event."""
     extra = {"_logger": log, "_name": method}
-    return (Event(event),), {"exc_info": event.get("exc_info"), "extra": extra}
+    return (Event(event),), {"exc_info": event.get("exc_info"), "extra": extra, "stacklevel": _CALLER}

@@ -185,7 +185,7 @@ async def test_a_hook_that_raises_is_logged_and_never_fatal(
         agent = kova.AsyncAgent(model, tools=[delete], lifecycle_hook=RaisingHook())
         with caplog.at_level(logging.ERROR, logger="kova"):
             assert results(await agent.run("go")) == [("deleted a", False)]
-    assert "on_tool_start raised" in caplog.text
+    assert "a method of the lifecycle hook raised method='on_tool_start'" in caplog.text
 
 
 # ---- results that are too large

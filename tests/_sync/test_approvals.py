@@ -186,7 +186,7 @@ def test_a_hook_that_raises_is_logged_and_never_fatal(server: ModelServer, caplo
         agent = kova.Agent(model, tools=[delete], lifecycle_hook=RaisingHook())
         with caplog.at_level(logging.ERROR, logger="kova"):
             assert results(agent.run("go")) == [("deleted a", False)]
-    assert "on_tool_start raised" in caplog.text
+    assert "a method of the lifecycle hook raised method='on_tool_start'" in caplog.text
 
 
 # ---- results that are too large

@@ -238,7 +238,7 @@ def test_an_image_that_cannot_be_sent_is_an_error_before_sending(image):
 
 def test_an_image_where_none_can_be_is_left_out_with_a_warning(caplog):
     assert sent(assistant_message("a", IMAGE), user_message("b"))[0]["content"] == [{"text": "a"}]
-    assert "an image in a message of role assistant is left out" in caplog.text
+    assert "an image is left out of a request" in caplog.text
 
 
 # ---- reasoning
@@ -434,7 +434,8 @@ def test_options_have_their_names_on_the_wire():
 
 def test_a_seed_is_left_out_with_a_warning(caplog):
     assert body(user_message("Hi"), (), InferenceConfig(seed=1)).keys() == {"messages"}
-    assert "the seed is left out" in caplog.text
+    assert "is left out of a request" in caplog.text
+    assert "option='seed'" in caplog.text
 
 
 def test_extra_body_is_merged_last_and_may_replace_anything():

@@ -104,7 +104,7 @@ def test_images_are_parts_among_the_text():
 
 def test_an_image_where_none_can_be_is_left_out_with_a_warning(caplog):
     assert sent(assistant_message("a", IMAGE), user_message("b"))[0] == {"role": "assistant", "content": "a"}
-    assert "an image in a message of role assistant is left out" in caplog.text
+    assert "an image is left out of a request" in caplog.text
 
 
 def test_calls_and_results():
