@@ -51,7 +51,7 @@ class Log:
 
 log = Log()
 
-_CALLER = 4  # frames up from the call of the standard logger, through structlog and `Log`, to who has something to say
+_CALLER = 5  # frames up from the call of the standard logger, through structlog and `Log`, to who has something to say
 
 
 @functools.cache
