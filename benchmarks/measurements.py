@@ -4,7 +4,7 @@ A measurement sets two sources of numbers beside each other. Its ratio is kova's
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from attrs import field, frozen
 
@@ -13,6 +13,7 @@ from .sides import Side, Twin
 from .sources import ImportTime, PeakMemory, Script, Source, Work
 from .streams import STREAMS
 from .works import HISTORY_ROUNDS
+from .sources import ImportTime, PeakMemory, Script, Source, Telemetry, Work
 
 
 class Target(NamedTuple):
@@ -39,6 +40,8 @@ TARGETS = {
     "history-cold": Target(2.0),
     "history-warm": Target(0.5),
     "history-rounds": Target(0.3),
+    "telemetry-off": Target(0.01),
+    "telemetry-on": Target(1.15),
     "memory-import": Target(None),
     "memory-stream": Target(None),
 }
@@ -93,6 +96,7 @@ class Measurement:
 def all_measurements(sizes: Sizes, *, with_tls: bool) -> list[Measurement]:
     """The whole table."""
     return [*_starts(with_tls), *_turns(sizes), *_decoding(sizes), *_crowds(sizes), *_memory(sizes)]
+    return [*_starts(with_tls), *_turns(sizes), *_crowds(sizes), *_telemetry(sizes), *_memory(sizes)]
 
 
 TWINS: tuple[Twin, Twin] = ("blocking", "async")
@@ -155,6 +159,16 @@ def _crowds(sizes: Sizes) -> Iterator[Measurement]:
     yield Measurement("concurrent-cpu", title, "async", alone, crowded, baseline_side="kova")
     threads = Work("at once", path, sizes.threads, "wall")
     yield Measurement("threads", f"{sizes.threads} threads, 2 turns each", "blocking", threads, threads)
+
+
+def _telemetry(sizes: Sizes) -> Iterator[Measurement]:
+    titles: dict[Literal["calls", "on"], tuple[str, str]] = {
+        "calls": ("telemetry-off", "telemetry off, of a turn's CPU"),
+        "on": ("telemetry-on", "turn with spans, CPU"),
+    }
+    for mode, (name, title) in titles.items():
+        off, other = Telemetry("off", sizes.turns), Telemetry(mode, sizes.turns)
+        yield Measurement(name, title, "blocking", off, other, baseline_side="kova", has_json=False)
 
 
 def _memory(sizes: Sizes) -> Iterator[Measurement]:

@@ -104,4 +104,4 @@ def _ratio(ratio: float | None) -> str:
 
 
 def _most(target: float | None) -> str:
-    return "" if target is None else f"<= {target:.1f}"
+    return "" if target is None else f"<= {target}"

@@ -66,6 +66,23 @@ class Script:
 
 
 @frozen
+class Telemetry:
+    """CPU seconds of a turn in a fresh process with telemetry on, off, or of telemetry's calls alone while it is off.
+
+    Attributes:
+        mode: Which of these.
+        turns: How many turns are made.
+    """
+
+    mode: Literal["on", "off", "calls"]
+    turns: int
+
+    def sample(self, laboratory: Laboratory, side: Side, twin: Twin) -> float:
+        url = laboratory.urls["http"] + "/text"
+        return float(laboratory.run(side, program("telemetry"), url, self.mode, str(self.turns)).line)
+
+
+@frozen
 class PeakMemory:
     """The most bytes that a fresh process has had when it has done something."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from types import TracebackType
@@ -104,8 +105,6 @@ class LiveTurn(_Part, TurnWatch):
         self._provider = provider
         self._session = session
         self._last: ModelResponse | None = None
-        self._model: str | None = None
-        self._common: dict[str, str | int] = {}
 
     def model_call(self, request: ModelRequest, *, is_stream: bool) -> CallWatch:
         return _LiveCall(self, request, is_stream)
@@ -123,19 +122,36 @@ class LiveTurn(_Part, TurnWatch):
         """Note an answer, for the turn's own span."""
         self._last = answer
 
+    def provider_name(self) -> str:
+        """Which provider it is, in the conventions' words; of the user's own the name of its class."""
+        name = getattr(self._provider, "name", None)
+        if not isinstance(name, str):
+            name = type(self._provider).__name__.removeprefix("Async")
+        return names.PROVIDERS.get(name, name)
+
+    def model(self) -> str | None:
+        """The model that the provider asks by itself."""
+        model = getattr(self._provider, "model", None)
+        return model if isinstance(model, str) else None
+
+    def server(self) -> dict[str, str | int]:
+        """Where the provider's API is, in attributes."""
+        url = getattr(getattr(self._provider, "config", None), "base_url", None)
+        return _server(url) if isinstance(url, str) else {}
+
     def _start(self, tracing: Tracing) -> OpenSpan:
-        self._model, self._common = _facts(self._provider, self._session)
-        attributes: dict[str, str | int] = {names.OPERATION: names.INVOKE_AGENT, **self._common}
-        if self._model is not None:
-            attributes[names.REQUEST_MODEL] = self._model
+        attributes: dict[str, str | int] = {names.OPERATION: names.INVOKE_AGENT, names.PROVIDER: self.provider_name()}
+        if (model := self.model()) is not None:
+            attributes[names.REQUEST_MODEL] = model
         if self._agent is not None:
             attributes[names.AGENT] = self._agent
+        if self._session is not None:
+            attributes[names.CONVERSATION] = self._session
         return tracing.start(_titled(names.INVOKE_AGENT, self._agent), names.INVOKE_AGENT, attributes)
 
     def _describe(self, span: OpenSpan) -> None:
-        span.set({names.ITERATIONS: self._turn.iterations, **_usage(self._turn.usage)})
-        if self._last is not None and self._turn.is_over:
-            span.set(_answer(self._last))
+        last = self._last if self._turn.is_over else None
+        span.set({names.ITERATIONS: self._turn.iterations, **_usage(self._turn.usage), **_answer(last)})
         super()._describe(span)
 
     def _count(self, metrics: MetricsCollector, seconds: float) -> None:
@@ -183,9 +199,14 @@ class _LiveCall(_Part, CallWatch):
             self._usage = usage
 
     def _start(self, tracing: Tracing) -> OpenSpan:
-        config, model = self._request.config, self._request.config.model or self._turn._model
-        attributes: dict[str, str | int | float | bool | list[str]] = {names.OPERATION: names.CHAT}
-        attributes |= self._turn._common
+        config, model = self._request.config, self._request.config.model or self._turn.model()
+        attributes: dict[str, str | int | float | bool | list[str]] = {
+            names.OPERATION: names.CHAT,
+            names.PROVIDER: self._turn.provider_name(),
+            **self._turn.server(),
+        }
+        if self._turn._session is not None:
+            attributes[names.CONVERSATION] = self._turn._session
         if model is not None:
             attributes[names.REQUEST_MODEL] = model
         if self._is_stream:
@@ -201,13 +222,12 @@ class _LiveCall(_Part, CallWatch):
         return span
 
     def _describe(self, span: OpenSpan) -> None:
-        span.set(_usage(self._usage))
+        attributes: dict[str, str | int | float | list[str]] = {**_usage(self._usage), **_answer(self._answer)}
         if self._first is not None:
-            span.set({names.TIME_TO_FIRST_CHUNK: self._first})
-        if self._answer is not None:
-            span.set(_answer(self._answer))
-            if self._tracing is not None and self._tracing.content is not None:
-                span.set(self._tracing.content.answered(self._answer))
+            attributes[names.TIME_TO_FIRST_CHUNK] = self._first
+        if self._answer is not None and self._tracing is not None and self._tracing.content is not None:
+            attributes |= self._tracing.content.answered(self._answer)
+        span.set(attributes)
         super()._describe(span)
 
     def _count(self, metrics: MetricsCollector, seconds: float) -> None:
@@ -257,30 +277,26 @@ def _tool_span(call: ToolUseBlock) -> tuple[str, str, Attributes]:
     return _titled(names.EXECUTE_TOOL, call.name), names.EXECUTE_TOOL, attributes
 
 
-def _facts(provider: object, session: str | None) -> tuple[str | None, dict[str, str | int]]:
-    """The model that a provider asks by itself, and attributes of a turn and of its calls; of the user's own provider
-    as far as it tells.
-    """
-    model, name = getattr(provider, "model", None), getattr(provider, "name", None)
-    kind = name if isinstance(name, str) else type(provider).__name__.removeprefix("Async")
-    facts: dict[str, str | int] = {names.PROVIDER: names.PROVIDERS.get(kind, kind)}
-    if session is not None:
-        facts[names.CONVERSATION] = session
-    url = getattr(getattr(provider, "config", None), "base_url", None)
-    if isinstance(url, str) and (parts := urlsplit(url)).hostname:
-        facts[names.SERVER_ADDRESS] = parts.hostname
-        facts[names.SERVER_PORT] = parts.port or (443 if parts.scheme == "https" else 80)
-    return model if isinstance(model, str) else None, facts
+@functools.lru_cache(maxsize=64)
+def _server(url: str) -> dict[str, str | int]:
+    parts = urlsplit(url)
+    if not parts.hostname:
+        return {}
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return {names.SERVER_ADDRESS: parts.hostname, names.SERVER_PORT: port}
 
 
 def _usage(usage: UsageStats) -> dict[str, int]:
-    counted = {name: getattr(usage, field) for field, name in names.USAGE.items()}
-    return {name: tokens for name, tokens in counted.items() if tokens is not None}
+    counted = ((name, getattr(usage, field)) for field, name in names.USAGE.items())
+    return {name: tokens for name, tokens in counted if tokens is not None}
 
 
-def _answer(answer: ModelResponse) -> dict[str, str | list[str]]:
-    reason = answer.raw_stop_reason or answer.stop_reason.value
-    attributes: dict[str, str | list[str]] = {names.FINISH_REASONS: [reason]}
+def _answer(answer: ModelResponse | None) -> dict[str, str | list[str]]:
+    if answer is None:
+        return {}
+    attributes: dict[str, str | list[str]] = {
+        names.FINISH_REASONS: [answer.raw_stop_reason or answer.stop_reason.value]
+    }
     if answer.model is not None:
         attributes[names.RESPONSE_MODEL] = answer.model
     return attributes

@@ -1,0 +1,68 @@
+"""Spans of requests to MCP servers, as a client makes them."""
+
+from __future__ import annotations
+
+import pytest
+
+import kova
+from kova.telemetry.mcp import watch_mcp_call
+from kova.testing import ScriptedProvider, call
+from tests.spans import recorded
+
+
+def request_tool(name: str) -> dict[str, str]:
+    """What a client does for a tool; gives what it sent along."""
+    with watch_mcp_call(
+        "tools/call", tool=name, request_id=7, session_id="s", transport="tcp", url="https://host/mcp?key=k"
+    ) as watch:
+        return watch.carrier()
+
+
+def test_a_tool_call_is_below_the_tools_span_and_tells_the_server() -> None:
+    """O2, O3."""
+    carriers = []
+
+    @kova.tool
+    def search(query: str) -> str:
+        """Search, on a server."""
+        carriers.append(request_tool("find"))
+        return "found"
+
+    with recorded() as spans:
+        kova.Agent(ScriptedProvider(call("search", query="x"), "done"), tools=[search]).run("Hi")
+    span = spans.one("tools/call find")
+    assert spans.parent(span) == "execute_tool search"
+    (carrier,) = carriers
+    assert carrier.keys() == {"traceparent"}
+    assert carrier["traceparent"].startswith(f"00-{span.trace_id}-{span.id}-")
+    assert span.attributes == {
+        "mcp.method.name": "tools/call",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "find",
+        "jsonrpc.request.id": "7",
+        "mcp.session.id": "s",
+        "network.transport": "tcp",
+        "server.address": "host",
+        "server.port": 443,
+        "status.description": None,
+    }
+
+
+def test_failures() -> None:
+    with recorded() as spans:
+        with pytest.raises(kova.MCPError):
+            with watch_mcp_call("tools/list"):
+                raise kova.MCPError(-32601, "no such method")
+        with pytest.raises(kova.ConnectionError):
+            with watch_mcp_call("initialize", transport="pipe"):
+                raise kova.ConnectionError("gone")
+        with watch_mcp_call("tools/call", tool="find") as watch:
+            watch.tool_failed()
+    assert spans.one("tools/list").attributes["rpc.response.status_code"] == "-32601"
+    kinds = [span.attributes["error.type"] for span in spans.all]
+    assert kinds == ["-32601", "ConnectionError", "tool_error"]
+    assert all(span.is_error for span in spans.all)
+
+
+def test_without_spans_it_does_nothing() -> None:
+    assert request_tool("find") == {}
