@@ -45,8 +45,8 @@ class Content:
             return text
         try:
             redacted = self._redact(text)
-        except Exception:
-            log.exception("redact raised")
+        except Exception as error:
+            log.warning("redact raised", error=type(error).__name__)  # and not what it says, which may quote the text
             return LEFT_OUT
         return str(redacted)
 

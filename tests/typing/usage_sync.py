@@ -161,6 +161,7 @@ agent = kova.Agent(
     context_budget=100_000,
     approval_handler=approve,
     lifecycle_hook=hook,
+    metrics=kova.MetricsCollector(),
 )
 built: kova.Agent = kova.AgentBuilder().provider("openai:gpt-5").system_prompt("Be brief.").tool(plain).build()
 of_own = kova.Agent(OwnProvider())
@@ -271,3 +272,39 @@ def keep_histories(history: list[kova.ConversationMessage]) -> None:
                     print(arguments)
                 case kova.ToolResultBlock() | kova.ThinkingBlock() | kova.ImageBlock():
                     pass
+
+
+# ---- telemetry
+
+
+def redact(text: str) -> str:
+    return text.replace("4711", "****")
+
+
+CONSOLE = kova.TelemetryConfig(exporter=kova.ConsoleExporter())
+OTLP = kova.TelemetryConfig(
+    service_name="shop",
+    log_level="WARNING",
+    exporter=kova.OTLPExporter("https://collector:4318", "http", headers={"x-key": "k"}),
+    sampling_rate=0.1,
+    capture_content=True,
+    redact=redact,
+)
+
+
+def see() -> None:
+    with OTLP.init() as telemetry:
+        assert_type(telemetry, kova.Telemetry)
+        telemetry.flush(timeout=2)
+    CONSOLE.init().shutdown()
+
+
+def count(metrics: kova.MetricsCollector) -> None:
+    kova.AgentBuilder().metrics(metrics)
+    now = metrics.snapshot()
+    assert_type(now, kova.MetricsSnapshot)
+    assert_type(now.llm_requests, int)
+    assert_type(now.llm_latency, kova.HistogramSnapshot)
+    assert_type(now.llm_latency.counts, tuple[int, ...])
+    assert_type(metrics.to_prometheus(), str)
+    metrics.reset()
