@@ -35,7 +35,7 @@ class Handshake:
         """
         if progress_token is None:
             return params
-        return {**(params or {}), "_meta": {"progressToken": progress_token}}
+        return {**(params or {}), "_meta": {**_meta(params), "progressToken": progress_token}}
 
     def headers(self, method: str, params: Params | None) -> dict[str, str]:
         """What HTTP transports send beside the request."""
@@ -64,6 +64,7 @@ class Modern:
             progress_token: Asks for reports of progress under this token.
         """
         meta: dict[str, Any] = {
+            **_meta(params),
             f"{META}protocolVersion": self.version,
             f"{META}clientInfo": CLIENT_INFO,
             f"{META}clientCapabilities": self.capabilities,
@@ -84,3 +85,9 @@ class Modern:
 
 
 Dialect = Handshake | Modern
+
+
+def _meta(params: Params | None) -> dict[str, Any]:
+    """What is said beside a request already: the span that it belongs to."""
+    meta: dict[str, Any] = (params or {}).get("_meta", {})
+    return meta

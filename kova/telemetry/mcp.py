@@ -1,20 +1,19 @@
 """Spans of requests to MCP servers, for the client that makes them.
 
     with watch_mcp_call("tools/call", tool=name, transport="pipe") as watch:
-        params["_meta"] = {**meta, **watch.carrier()}       # so that the server's spans are below this one
-        result = await connection.request("tools/call", params)
+        result = await connection.request("tools/call", watch.traced(params))
         if result.get("isError"):
             watch.tool_failed()
 
-The block is the current span; what is raised in it is noted. While no spans are made, all of this does nothing, and
-the carrier is empty. A tool's span is a child of the agent's `execute_tool` span, which measures kova's part as well.
+The block is the current span; what is raised in it is noted. While no spans are made, all of this does nothing. A tool's span is a child of the agent's `execute_tool` span, which measures kova's part as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from ..errors import MCPError
@@ -32,9 +31,9 @@ class MCPWatch:
 
     __slots__ = ()
 
-    def carrier(self) -> dict[str, str]:
-        """What the server finds the span by, for the request's `params._meta`."""
-        return {}
+    def traced(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The request's parameters, with what tells the server of the span: so its spans are below this one."""
+        return params
 
     def tool_failed(self) -> None:
         """The tool has answered that it failed (`isError`)."""
@@ -105,8 +104,8 @@ class _LiveMCPCall(MCPWatch):
     def __init__(self, span: OpenSpan) -> None:
         self._span = span
 
-    def carrier(self) -> dict[str, str]:
-        return self._span.carrier()
+    def traced(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**params, "_meta": {**params.get("_meta", {}), **self._span.carrier()}}
 
     def tool_failed(self) -> None:
         self._span.failed_with(names.TOOL_ERROR)

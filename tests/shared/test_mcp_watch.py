@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 import kova
@@ -10,31 +13,31 @@ from kova.testing import ScriptedProvider, call
 from tests.spans import recorded
 
 
-def request_tool(name: str) -> dict[str, str]:
-    """What a client does for a tool; gives what it sent along."""
+def request_tool(name: str) -> Mapping[str, Any]:
+    """What a client does for a tool; gives the parameters that it sends."""
     with watch_mcp_call(
         "tools/call", tool=name, request_id=7, session_id="s", transport="tcp", url="https://host/mcp?key=k"
     ) as watch:
-        return watch.carrier()
+        return watch.traced({"name": name, "_meta": {"progressToken": 1}})
 
 
 def test_a_tool_call_is_below_the_tools_span_and_tells_the_server() -> None:
     """O2, O3."""
-    carriers = []
+    sent = []
 
     @kova.tool
     def search(query: str) -> str:
         """Search, on a server."""
-        carriers.append(request_tool("find"))
+        sent.append(request_tool("find"))
         return "found"
 
     with recorded() as spans:
         kova.Agent(ScriptedProvider(call("search", query="x"), "done"), tools=[search]).run("Hi")
     span = spans.one("tools/call find")
     assert spans.parent(span) == "execute_tool search"
-    (carrier,) = carriers
-    assert carrier.keys() == {"traceparent"}
-    assert carrier["traceparent"].startswith(f"00-{span.trace_id}-{span.id}-")
+    (params,) = sent
+    assert params["_meta"].keys() == {"progressToken", "traceparent"}
+    assert params["_meta"]["traceparent"].startswith(f"00-{span.trace_id}-{span.id}-")
     assert span.attributes == {
         "mcp.method.name": "tools/call",
         "gen_ai.operation.name": "execute_tool",
@@ -65,4 +68,4 @@ def test_failures() -> None:
 
 
 def test_without_spans_it_does_nothing() -> None:
-    assert request_tool("find") == {}
+    assert request_tool("find") == {"name": "find", "_meta": {"progressToken": 1}}

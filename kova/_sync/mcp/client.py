@@ -24,6 +24,7 @@ from ...cancellation import CancellationToken
 from ...errors import BuildError, ConnectionError, KovaError, MCPError, StreamError
 from ...mcp.content import MCPToolDefinition, MCPToolResult
 from ...mcp.transports import HTTPSSETransport, MCPTransport, StdioTransport, StreamableHTTPTransport
+from ...telemetry.mcp import watch_mcp_call
 from ...tools import Tool
 from .connector import Connector
 from .handlers import ServerHandlers
@@ -260,6 +261,22 @@ class MCPClient:
 
     def _request(
         self, method: str, params: Mapping[str, Any], patience: Patience, on_progress: OnProgress | None = None
+    ) -> Mapping[str, Any]:
+        """The result of a call, which is a span of its own."""
+        transport = self._transport
+        with watch_mcp_call(
+            method,
+            tool=params.get("name"),
+            transport="pipe" if isinstance(transport, StdioTransport) else "tcp",
+            url=None if isinstance(transport, StdioTransport) else transport.url,
+        ) as watch:
+            result = self._deliver(method, watch.traced(params), patience, on_progress)
+            if result.get("isError"):
+                watch.tool_failed()
+            return result
+
+    def _deliver(
+        self, method: str, params: Mapping[str, Any], patience: Patience, on_progress: OnProgress | None
     ) -> Mapping[str, Any]:
         """The result of a call, over a new connection where the present one is dead and the call did not run."""
         is_repeated = False
