@@ -10,7 +10,7 @@ from typing import Any
 from attrs import field, frozen
 
 from .._formats.tool_names import NameRule, ToolNames
-from .._log import logger
+from .._log import log
 from ..errors import BuildError
 from ..mcp.content import MCPToolDefinition
 from .header_values import HeaderParameter, InvalidHeader, header_parameters
@@ -73,13 +73,13 @@ class ToolList:
         for item in _items(pages):
             definition = MCPToolDefinition.from_json(item)
             if definition is None:
-                logger.warning("an MCP server lists a tool without a name, which is left out")
+                log.warning("a tool of an MCP server has no name, and is left out")
                 continue
             if is_modern and has_headers:
                 try:
                     headers[definition.name] = header_parameters(definition.input_schema)
                 except InvalidHeader as error:
-                    logger.warning("the MCP tool %r is left out: %s", definition.name, error)
+                    log.warning("a tool of an MCP server is left out", tool=definition.name, error=str(error))
                     continue
             definitions.setdefault(definition.name, definition)
         return cls(tuple(definitions.values()), headers, generation, _expiry(pages) if is_modern else None)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp.inputs import roots_result, sampling_config, sampling_messages, sampling_result, with_form_defaults
 from ..._mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..._runtime import aio as rt
@@ -77,7 +77,7 @@ class AsyncServerHandlers:
             elif self._tools_changed is not None:
                 await rt.call(self._tools_changed)
         except Exception:
-            logger.exception("the handler of %s raised", method)
+            log.exception("a handler for an MCP server raised", method=method)
 
     async def answer(self, method: object, params: dict[str, Any]) -> Mapping[str, Any]:
         """The result of a request of the server.

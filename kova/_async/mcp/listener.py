@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp import jsonrpc
 from ..._mcp.failures import Refused
 from ..._mcp.http_rules import is_event_stream, is_header_text
@@ -65,7 +65,7 @@ class AsyncListener:
         except TurnCancelledError:
             pass
         except KovaError as error:
-            logger.warning("%s is not listened to: %s", self._requests.shown, error)
+            log.warning("an MCP server is not listened to", server=self._requests.shown, error=str(error))
 
     async def _listen(self, sent: AsyncMCPRequest | None) -> None:
         pause = FIRST_PAUSE
@@ -83,7 +83,7 @@ class AsyncListener:
                     return
                 if not error.is_retryable and not isinstance(error, StreamError):
                     raise
-                logger.debug("%s: the server's own stream broke off: %s", self._requests.shown, error)
+                log.debug("an MCP server's own stream broke off", server=self._requests.shown, error=str(error))
             if parser.last_event_id and is_header_text(parser.last_event_id):
                 self._headers["last-event-id"] = parser.last_event_id
             pause = FIRST_PAUSE if has_spoken else min(2 * pause, LONGEST_PAUSE)
@@ -117,7 +117,7 @@ class AsyncListener:
                     for message in messages_of(event.name, event.data):
                         self._take(message)
         except ConnectionError as error:
-            logger.debug("%s: the server's own stream was cut: %s", self._requests.shown, error)
+            log.debug("an MCP server's own stream was cut", server=self._requests.shown, error=str(error))
         finally:
             await response.close()
         return has_spoken
@@ -133,5 +133,5 @@ def messages_of(name: str, data: bytes) -> list[Message]:
         try:
             return jsonrpc.parse_messages(data)
         except ValueError:
-            logger.debug("the server sent an event that is no JSON")
+            log.debug("an MCP server sent an event that is no JSON")
     return []

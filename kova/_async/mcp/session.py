@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp.calls import Call, Patience
 from ..._mcp.dialect import Dialect
 from ..._mcp.jsonrpc import (
@@ -172,7 +172,7 @@ class AsyncMCPSession:
         try:
             await rt.call(on_progress, params.get("progress"), params.get("total"), params.get("message"))
         except Exception:
-            logger.exception("on_progress raised")
+            log.exception("on_progress raised")
 
     async def _input(self, result: Mapping[str, Any]) -> dict[str, Any]:
         """What the server wants before it goes on, as further parameters of the same call."""
@@ -222,12 +222,12 @@ class AsyncMCPSession:
         except MCPError as error:
             answer = error_answer(message["id"], error.code or METHOD_NOT_FOUND, error.message)
         except Exception as error:
-            logger.exception("the handler of %s raised", message["method"])
+            log.exception("a handler for an MCP server raised", method=message["method"])
             answer = error_answer(message["id"], INTERNAL_ERROR, f"{type(error).__name__}: the handler raised")
         try:
             await self.link.send(answer)
         except ConnectionError as error:
-            logger.debug("an answer to the MCP server was not sent: %s", error)
+            log.debug("an answer to an MCP server was not sent", error=str(error))
 
     async def _listen(self, patience: Patience) -> None:
         """Hold the subscription open; when it ends, the list is taken to have changed."""
@@ -246,9 +246,9 @@ class AsyncMCPSession:
                 await pending.close()
             self._is_listening = False
         except MCPError as error:
-            logger.debug("the MCP server offers no subscription: %s", error)
+            log.debug("an MCP server offers no subscription", error=str(error))
         except ConnectionError as error:
-            logger.debug("the subscription of the MCP server broke off: %s", error)
+            log.debug("the subscription of an MCP server broke off", error=str(error))
             self._is_listening = False
         self.generation += 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from urllib.parse import urljoin, urlsplit
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp import jsonrpc
 from ..._mcp.calls import Call
 from ..._mcp.failures import LinkLost, NotDelivered
@@ -182,7 +182,7 @@ class AsyncSSELink:
         if pending is not None:
             pending.arrived.put(message)
         elif is_answer:
-            logger.debug("%s answered a call that nobody waits for", self.requests.shown)
+            log.debug("an MCP server answered a call that nobody waits for", server=self.requests.shown)
         else:
             self._receiver(message)
 
@@ -232,7 +232,7 @@ class AsyncSSECall:
                 try:
                     await self._link.send(jsonrpc.cancelled(self._call.id))
                 except KovaError as error:
-                    logger.debug("the server was not told of a cancellation: %s", error)
+                    log.debug("an MCP server was not told of a cancellation", error=str(error))
 
     async def close(self) -> None:
         """Free what the call holds; an answer that comes later is dropped."""

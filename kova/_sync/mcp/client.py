@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp.calls import Patience
 from ..._mcp.failures import LinkLost, NotDelivered, Refused, SessionExpired
 from ..._mcp.header_values import parameter_headers
@@ -404,7 +404,7 @@ class MCPClient:
         try:
             tools = self._tools or self._tool_list()
         except KovaError as error:
-            logger.debug("the tools' headers are not known: %s", error)
+            log.debug("the headers of an MCP server's tools are not known", error=str(error))
             return {}
         try:
             return parameter_headers(tools.headers.get(params["name"], []), params["arguments"])

@@ -10,7 +10,7 @@ from typing import TypeVar
 from urllib.parse import urljoin
 
 from ..._formats.secrets import secret_headers
-from ..._log import logger
+from ..._log import log
 from ..._mcp.failures import LinkLost, NotDelivered, Refused
 from ..._mcp.http_rules import HTTPRequest, checked_headers, refusal, wants_more_scope
 from ..._runtime import threads as rt
@@ -142,7 +142,7 @@ class HTTPRequests:
                     farewell.send()
                     (farewell.response()).close()
                 except KovaError as error:
-                    logger.debug("%s did not take its leave: %s", self.shown, error)
+                    log.debug("an MCP server was not told of the end", server=self.shown, error=str(error))
             farewell.close()
             self._client.close()
 

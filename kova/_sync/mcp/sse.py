@@ -8,7 +8,7 @@ from __future__ import annotations
 from copy import copy
 from urllib.parse import urljoin, urlsplit
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp import jsonrpc
 from ..._mcp.calls import Call
 from ..._mcp.failures import LinkLost, NotDelivered
@@ -185,7 +185,7 @@ class SSELink:
         if pending is not None:
             pending.arrived.put(message)
         elif is_answer:
-            logger.debug("%s answered a call that nobody waits for", self.requests.shown)
+            log.debug("an MCP server answered a call that nobody waits for", server=self.requests.shown)
         else:
             self._receiver(message)
 
@@ -235,7 +235,7 @@ class SSECall:
                 try:
                     self._link.send(jsonrpc.cancelled(self._call.id))
                 except KovaError as error:
-                    logger.debug("the server was not told of a cancellation: %s", error)
+                    log.debug("an MCP server was not told of a cancellation", error=str(error))
 
     def close(self) -> None:
         """Free what the call holds; an answer that comes later is dropped."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp.calls import Call
 from ..._mcp.commands import resolve_command
 from ..._mcp.environment import server_environment
@@ -216,8 +216,8 @@ class StdioLink:
         self._receiver(message)
 
     def _note_noise(self, size: int) -> None:
-        text = "MCP server %r wrote a line of %d bytes to its output that is no message; it is skipped"
-        (logger.debug if self._has_warned else logger.warning)(text, self._transport.shown, size)
+        say = log.debug if self._has_warned else log.warning
+        say("an MCP server wrote a line that is no message; it is skipped", server=self._transport.shown, size=size)
         self._has_warned = True
 
     # ---- the end

@@ -9,7 +9,7 @@ thread. The one thing in the background is the handshake era's optional GET stre
 
 from __future__ import annotations
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp import jsonrpc
 from ..._mcp.calls import Call
 from ..._mcp.failures import Refused, SessionExpired
@@ -136,7 +136,7 @@ class StreamableLink:
         if not jsonrpc.is_answer(message):
             self.receiver(message)
         elif not self.hand_over(message):
-            logger.debug("%s answered a call that nobody waits for", self.requests.shown)
+            log.debug("an MCP server answered a call that nobody waits for", server=self.requests.shown)
 
     def hand_over(self, message: Message) -> bool:
         """Give an answer to the call that it belongs to, if there is one."""

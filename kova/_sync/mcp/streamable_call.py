@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from ..._log import logger
+from ..._log import log
 from ..._mcp import jsonrpc
 from ..._mcp.calls import Call
 from ..._mcp.failures import LinkLost, Refused, SessionExpired
@@ -88,7 +88,11 @@ class StreamableCall:
                 try:
                     self._link.send(jsonrpc.cancelled(self._call.id))
                 except KovaError as error:
-                    logger.debug("%s was not told of a cancellation: %s", self._link.requests.shown, error)
+                    log.debug(
+                        "an MCP server was not told of a cancellation",
+                        server=self._link.requests.shown,
+                        error=str(error),
+                    )
 
     def close(self) -> None:
         """Free what the call holds; an answer that comes later is dropped."""
@@ -227,7 +231,7 @@ class StreamableCall:
                 if "error" in message:  # without an id or with a foreign one, it can only be about this call
                     self._take_own(message)
                 else:
-                    logger.debug("%s gave an answer to no call", self._link.requests.shown)
+                    log.debug("an MCP server gave an answer to no call", server=self._link.requests.shown)
         elif jsonrpc.progress_token(message) == self._call.id:
             self._is_spoken_to = True
             self._ready.append(message)
