@@ -40,7 +40,6 @@ class Content:
 
     def text(self, text: str) -> str:
         """What may be recorded of a text. A redaction that fails lets nothing out, and fails nothing else."""
-        text = text.encode("utf-8", "replace").decode()  # a lone surrogate would cost the exporter its whole batch
         if self._redact is None:
             return text
         try:

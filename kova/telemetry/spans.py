@@ -44,10 +44,10 @@ class Tracing:
         """A span that is open until its `end` is called; without a parent, a child of what is current here."""
         context = None if parent is None else parent.context
         span = self._tracer.start_span(
-            name,
+            _sendable(name),
             context,
             _KINDS.get(kind, SpanKind.INTERNAL),
-            attributes,
+            _all_sendable(attributes),
             record_exception=False,  # an exception's text may hold what was said
             set_status_on_exception=False,
         )
@@ -72,7 +72,7 @@ class OpenSpan:
 
     def set(self, attributes: Attributes) -> None:
         """Add attributes."""
-        self._span.set_attributes(attributes)
+        self._span.set_attributes(_all_sendable(attributes))
 
     def event(self, name: str, attributes: Attributes) -> None:
         """Note that something has happened."""
@@ -127,3 +127,12 @@ class Attached:
             self._token.var.reset(self._token)
         except ValueError:
             pass
+
+
+def _all_sendable(attributes: Attributes) -> Attributes:
+    return {key: _sendable(value) if isinstance(value, str) else value for key, value in attributes.items()}
+
+
+def _sendable(text: str) -> str:
+    """A text without lone surrogates, which JSON from a server may hold: one would cost the exporter its whole batch."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -120,3 +120,14 @@ async def test_shutting_down_leaves_no_thread(server: ModelServer, protocol: Pro
             assert len(got.all) == 2
         names = {thread.name for thread in threading.enumerate()}
     assert not {name for name in names if name.startswith(("OtelBatch", "kova-telemetry"))}
+
+
+async def test_text_that_cannot_be_sent_does_not_cost_the_batch(server: ModelServer, protocol: Protocol) -> None:
+    """Lone surrogates, which JSON may hold."""
+    server.play(play.calls(("\ud800", {}), content="\udfff"), play.text("Hello"))
+    with receiver(protocol) as got:
+        exporter = kova.OTLPExporter(got.url, protocol)
+        with kova.TelemetryConfig(log_level=None, exporter=exporter, capture_content=True).init():
+            async with provider(server) as model:
+                await kova.AsyncAgent(model, tools=[add], tool_errors="report").run("Hi")
+    assert [name for name, _ in got.edges()] == ["chat m", "chat m", "execute_tool ?", "invoke_agent"]

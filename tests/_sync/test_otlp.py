@@ -123,3 +123,14 @@ def test_shutting_down_leaves_no_thread(server: ModelServer, protocol: Protocol)
             assert len(got.all) == 2
         names = {thread.name for thread in threading.enumerate()}
     assert not {name for name in names if name.startswith(("OtelBatch", "kova-telemetry"))}
+
+
+def test_text_that_cannot_be_sent_does_not_cost_the_batch(server: ModelServer, protocol: Protocol) -> None:
+    """Lone surrogates, which JSON may hold."""
+    server.play(play.calls(("\ud800", {}), content="\udfff"), play.text("Hello"))
+    with receiver(protocol) as got:
+        exporter = kova.OTLPExporter(got.url, protocol)
+        with kova.TelemetryConfig(log_level=None, exporter=exporter, capture_content=True).init():
+            with provider(server) as model:
+                kova.Agent(model, tools=[add], tool_errors="report").run("Hi")
+    assert [name for name, _ in got.edges()] == ["chat m", "chat m", "execute_tool ?", "invoke_agent"]
