@@ -89,6 +89,7 @@ def test_prometheus_reads_it() -> None:
     assert len(families) == 9
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_counts_on() -> None:
     """T5: also when another thread was counting at the moment of the fork."""
     collector = kova.MetricsCollector()

@@ -189,3 +189,19 @@ def test_a_receiver_that_is_silent_does_not_hold_up_the_end(protocol: Any) -> No
         start = time.monotonic()
         telemetry.shutdown()
         assert time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_forked_worker_sends_its_spans(protocol: Any) -> None:
+    """T5: turned on before the fork, as in a server that forks its workers."""
+    with receiver(protocol) as got:
+        script = (
+            "import os, warnings, kova, kova.testing\n"
+            "warnings.filterwarnings('ignore', category=DeprecationWarning)  # of the fork, from Python 3.12 on\n"
+            f"exporter = kova.OTLPExporter({got.url!r}, {protocol!r})\n"
+            "telemetry = kova.TelemetryConfig(exporter=exporter).init()\n"
+            "child = os.fork()\n" + TURN + "telemetry.shutdown()\n"
+            "if child: assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0\n"
+        )
+        assert run(script) == ("", "")
+    assert got.edges() == [("chat", "invoke_agent a")] * 2 + [("invoke_agent a", "")] * 2
