@@ -10,10 +10,9 @@ from attrs import field, frozen
 
 from .laboratory import program
 from .sides import Side, Twin
-from .sources import ImportTime, PeakMemory, Script, Source, Work
+from .sources import ImportTime, PeakMemory, Script, Source, Telemetry, Work
 from .streams import STREAMS
 from .works import HISTORY_ROUNDS
-from .sources import ImportTime, PeakMemory, Script, Source, Telemetry, Work
 
 
 class Target(NamedTuple):
@@ -95,8 +94,14 @@ class Measurement:
 
 def all_measurements(sizes: Sizes, *, with_tls: bool) -> list[Measurement]:
     """The whole table."""
-    return [*_starts(with_tls), *_turns(sizes), *_decoding(sizes), *_crowds(sizes), *_memory(sizes)]
-    return [*_starts(with_tls), *_turns(sizes), *_crowds(sizes), *_telemetry(sizes), *_memory(sizes)]
+    return [
+        *_starts(with_tls),
+        *_turns(sizes),
+        *_decoding(sizes),
+        *_crowds(sizes),
+        *_telemetry(sizes),
+        *_memory(sizes),
+    ]
 
 
 TWINS: tuple[Twin, Twin] = ("blocking", "async")

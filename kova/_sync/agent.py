@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
+from .._memory.store_lines import lines_of
 from .._runtime import threads as rt
 from .._schema import ArgumentError, SchemaError
 from .._turn import Turn, as_history
@@ -18,7 +19,7 @@ from ..errors import BuildError, ProviderError
 from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse, StopReason
 from ..streaming import StreamingHandler
-from ..tool_policy import LifecycleHook, ToolPolicy
+from ..tool_policy import ToolEndHook, ToolPolicy, ToolStartHook
 from ..tool_registry import ToolRegistry, merge_tools
 from ..tools import RunContext, Tool, ToolContext, ToolDefinition, as_tool
 from .agent_stream import AgentStream
@@ -91,7 +92,7 @@ class Agent(Chat):
         memory: MemoryStore | None = None,
         streaming_handler: StreamingHandler | None = None,
         approval_handler: Callable[[ToolUseBlock, ToolContext], Any] | None = None,
-        lifecycle_hook: LifecycleHook | None = None,
+        lifecycle_hook: ToolStartHook | ToolEndHook | None = None,
         metrics: MetricsCollector | None = None,
     ) -> None:
         _check("name", name, (str, type(None)))
@@ -116,9 +117,8 @@ class Agent(Chat):
             check_streaming_handler(streaming_handler, "streaming_handler")
         if approval_handler is not None:
             rt.check_callable(approval_handler, "approval_handler")
-        for method in ("on_tool_start", "on_tool_end"):
-            if (hook := getattr(lifecycle_hook, method, None)) is not None:
-                rt.check_callable(hook, f"lifecycle_hook.{method}")
+        if lifecycle_hook is not None:
+            _check_hook(lifecycle_hook)
         self._name = name
         self._system_prompt = system_prompt
         self._registry = tool_registry
@@ -374,7 +374,17 @@ def _check_memory(memory: Any) -> None:
     for method in ("load", "append"):
         if not callable(getattr(memory, method, None)):
             raise BuildError(f"memory must be a store of conversations, not {type(memory).__name__}")
-    rt.check_native(memory.load, f"memory {type(memory).__name__}")
+        rt.check_native(getattr(memory, method), f"memory {type(memory).__name__}")
+    lines_of(memory)  # which a store must be fit for
+
+
+def _check_hook(hook: object) -> None:
+    methods = {name: getattr(hook, name, None) for name in ("on_tool_start", "on_tool_end")}
+    if all(method is None for method in methods.values()):
+        raise BuildError(f"lifecycle_hook must have on_tool_start or on_tool_end; {type(hook).__name__} has neither")
+    for name, method in methods.items():
+        if method is not None:
+            rt.check_callable(method, f"lifecycle_hook.{name}")
 
 
 def _check_metrics(metrics: object) -> None:

@@ -74,6 +74,7 @@ class AgentStream:
         if self._is_entered:
             raise StreamError("a stream can be used once: make another one")
         self._is_entered = True
+        self._turn.log.begin()
         self._tools = rt.Background()
         self._deadline = deadline_after(self._timeout, "the turn", is_retryable=False)
         self._watch.begin()
@@ -112,9 +113,11 @@ class AgentStream:
         Raises:
             StreamError: It has not.
         """
-        if self._response is None:
-            raise StreamError("the turn is not over: its response is known when all events have been read")
-        return self._response
+        if self._response is not None:
+            return self._response
+        if self._is_entered and self._tools is None:
+            raise StreamError("the turn was ended before it was over, and so it has no response")
+        raise StreamError("the turn is not over: its response is known when all events have been read")
 
     def text_deltas(self) -> TextDeltas:
         """The pieces of text alone, as strings."""
@@ -149,7 +152,7 @@ class AgentStream:
                     self._source = self._open_stream(self._turn.next_request())
         except KovaError as error:
             if self._source is not None:
-                self._turn.take_broken_answer(self._source.usage)
+                self._turn.take_broken_answer(self._source.usage, error)
             error.partial = self._turn.partial()
             self._watch.failed(error)
             raise
@@ -165,8 +168,9 @@ class AgentStream:
             if kind is TextDelta or kind is ThinkingDelta:
                 ready.append(event)  # type: ignore[arg-type]  # isinstance would narrow, and cost
         if self._tap is not None:
-            for event in events:
-                self._tap(event)
+            with self._frame.work():
+                for event in events:
+                    self._tap(event)
         if not events:
             self._end_answer(source)
 
@@ -177,13 +181,16 @@ class AgentStream:
             self._ready.extend(ToolCallStarted(call.id, call.name, call.input) for call in calls)
             self._round = self._start_round(calls, self._token, self._deadline)
         elif self._turn.is_over:
+            if self._token is not None:
+                self._token.raise_if_cancelled()  # of which the loop may not know yet
             with self._watch.attached():
                 self._frame.complete(self._turn)
             self._response = self._completed(self._turn)
             self._ready.append(TurnCompleted(self._response))
 
     def _take_result(self, tool_round: ToolRound, tools: rt.Background) -> None:
-        index = tool_round.next_ended(tools)
+        with self._frame.work():
+            index = tool_round.next_ended(tools)
         if index is None:
             self._round = None
             self._turn.take_results(tool_round.calls, tool_round.all_results())

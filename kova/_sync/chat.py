@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from .._log import logger
+from .._log import log
 from .._memory.arguments import checked_id
 from .._runtime import threads as rt
 from .._turn import Turn
@@ -186,7 +186,7 @@ def _tell(method: Callable[..., Any], *args: object) -> None:
     try:
         rt.call(method, *args)
     except Exception:
-        logger.exception("the streaming handler's %s raised", getattr(method, "__name__", "method"))
+        log.exception("the streaming handler raised", method=getattr(method, "__name__", "method"))
 
 
 def check_streaming_handler(handler: object, argument: str) -> None:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from .._assembly import Assembler
 from .._turn import ModelRequest
+from .._turn_log import TurnLog
 from ..config import RetryConfig
-from ..errors import StreamError
+from ..errors import ProviderError, StreamError
 from ..messages import ThinkingBlock
 from ..responses import ModelResponse, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageStats
 from ..telemetry.watch import UNWATCHED_CALL, CallWatch, TurnWatch
@@ -41,36 +42,52 @@ class EventSource(Protocol):
         """Free what the stream holds."""
 
 
-def complete(provider: LLMProvider, request: ModelRequest, retries: RetryConfig, watch: TurnWatch) -> ModelResponse:
+def complete(
+    provider: LLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog, watch: TurnWatch
+) -> ModelResponse:
     """The answer as a whole."""
 
     def attempt() -> ModelResponse:
-        return provider.chat_completion(request.messages, request.tools, request.config)
+        with log.attempt():
+            return provider.chat_completion(request.messages, request.tools, request.config)
 
     with watch.model_call(request, is_stream=False) as call:
-        answer: ModelResponse = with_retries(attempt, retries, call)
+        answer: object = with_retries(attempt, retries, call)
+        if not isinstance(answer, ModelResponse):
+            given = f"{type(provider).__name__}.chat_completion gave {type(answer).__name__}"
+            raise ProviderError(f"{given}, and not a ModelResponse")
         call.answered(answer)
         return answer
 
 
-def open_stream(provider: LLMProvider, request: ModelRequest, retries: RetryConfig, watch: TurnWatch) -> EventSource:
+def open_stream(
+    provider: LLMProvider, request: ModelRequest, retries: RetryConfig, log: TurnLog, watch: TurnWatch
+) -> EventSource:
     """The answer as events; nothing is sent before the first is asked for."""
 
     def attempt() -> EventSource:
         stream = provider.chat_completion_stream(request.messages, request.tools, request.config)
-        return stream if isinstance(stream, ProviderStream) else ForeignStream(stream)
+        if isinstance(stream, ProviderStream):
+            return stream
+        if not isinstance(stream, Iterable):
+            given = f"{type(provider).__name__}.chat_completion_stream gave {type(stream).__name__}"
+            raise StreamError(f"{given}, and not an iterator of events that this twin can read")
+        return ForeignStream(stream)
 
     call = watch.model_call(request, is_stream=True)
-    source = RetriedStream(attempt, retries, call)
+    source = RetriedStream(attempt, retries, log, call)
     return source if call is UNWATCHED_CALL else WatchedStream(source, call)
 
 
 class RetriedStream:
     """A stream that is begun again while nothing of it has been handed out."""
 
-    def __init__(self, attempt: Callable[[], EventSource], retries: RetryConfig, watch: CallWatch) -> None:
+    def __init__(
+        self, attempt: Callable[[], EventSource], retries: RetryConfig, log: TurnLog, watch: CallWatch
+    ) -> None:
         self._attempt = attempt
         self._retries = retries
+        self._log = log
         self._watch = watch
         self._source = attempt()
         self._is_tried = False
@@ -92,6 +109,7 @@ class RetriedStream:
             return self._source.next_events()
         events: list[StreamEvent] = with_retries(self._begin, self._retries, self._watch)
         self._has_begun = True
+        self._log.answer_begins()
         return events
 
     def _begin(self) -> list[StreamEvent]:
@@ -101,11 +119,12 @@ class RetriedStream:
             self._source = self._attempt()
         self._is_tried = True
         events: list[StreamEvent] = []
-        while not any(isinstance(event, HANDED_OUT) for event in events):
-            more = self._source.next_events()
-            if not more:
-                break
-            events += more
+        with self._log.attempt():
+            while not any(isinstance(event, HANDED_OUT) for event in events):
+                more = self._source.next_events()
+                if not more:
+                    break
+                events += more
         return events
 
     def close(self) -> None:
@@ -172,12 +191,15 @@ class ForeignStream:
     @property
     def response(self) -> ModelResponse:
         """The assembled answer, at the end."""
-        return self._assembler.response()
+        try:
+            return self._assembler.response()
+        except (AttributeError, TypeError) as error:
+            raise StreamError(f"the provider's events make no sense: {error}") from error
 
     @property
     def usage(self) -> UsageStats:
         """Tokens reported so far."""
-        return self._assembler.response().usage
+        return self._assembler.usage
 
     def next_events(self) -> list[StreamEvent]:
         """The next event; none at the end."""
@@ -188,7 +210,10 @@ class ForeignStream:
                 raise StreamError("the provider's stream ended without any event") from None
             return []
         self._any = True
-        self._assembler.add(event)
+        try:
+            self._assembler.add(event)
+        except (AttributeError, TypeError) as error:  # fields of events are not checked, for speed
+            raise StreamError(f"the provider's event makes no sense: {event!r:.200}: {error}") from error
         return [event]
 
     def close(self) -> None:

@@ -15,17 +15,19 @@ from .._log import log
 from .._runtime import threads as rt
 from .._runtime.scope import Deadline
 from .._schema import ArgumentError
+from .._turn_log import REPORTED, CallRecord, TurnLog
 from ..approvals import ApprovalDecision, SessionApprovals
 from ..cancellation import CancellationToken
 from ..errors import KovaError, TimeoutError, ToolExecutionError, ToolNotFoundError, TurnCancelledError
 from ..messages import ToolUseBlock
-from ..responses import UsageStats
 from ..telemetry.watch import TurnWatch
 from ..tool_policy import ToolPolicy, shortened
 from ..tools import FunctionTool, Tool, ToolContext, ToolError, ToolResult, normalize_result
+from .turn_in_line import TurnInLine
 
 __all__ = ["ToolRound", "ToolRunner"]
 
+THIS_TURN = ""  # as the session of a turn that has no other
 STRAGGLER_SECONDS = 5.0  # for async tools that clean up after being cancelled
 
 
@@ -37,7 +39,7 @@ class ToolRunner:
         policy: What the agent says about running them.
         state: The object that the caller gave for the tools.
         session: For what the approval handler's lasting decisions hold; None is this turn.
-        spent: Where tools report tokens that they have spent.
+        log: Where the calls are noted.
         watch: Is told of tool runs.
     """
 
@@ -47,17 +49,16 @@ class ToolRunner:
         policy: ToolPolicy,
         state: object,
         session: str | None,
-        spent: list[UsageStats],
+        log: TurnLog,
         watch: TurnWatch,
     ) -> None:
-        self._spent = spent
+        self._log = log
         self._watch = watch
         self._tools = tools
         self._policy = policy
         self._state = state
-        self._session = session
-        self._approvals = SessionApprovals() if session is None else policy.approvals
-        self._asking: dict[str, rt.Semaphore] = {}
+        self._session = session or THIS_TURN
+        self._own_approvals: SessionApprovals | None = None
 
     def run(self, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
         """The result of a call.
@@ -70,10 +71,12 @@ class ToolRunner:
             ToolExecutionError: The tool raised, and exceptions are not reported to the model.
             ToolNotFoundError: There is no such tool, likewise.
         """
-        with self._watch.attached():
-            return self._run(call, token)
+        with self._watch.attached(), self._log.call("tool", call.name) as record:
+            result = self._run(call, token, record)
+            record.error = REPORTED if result.is_error else None
+            return result
 
-    def _run(self, call: ToolUseBlock, token: CancellationToken) -> ToolResult:
+    def _run(self, call: ToolUseBlock, token: CancellationToken, record: CallRecord) -> ToolResult:
         tool = self._tools.get(call.name)
         if tool is None:
             self._watch.refused(call, "not_found")
@@ -82,17 +85,19 @@ class ToolRunner:
             self._watch.refused(call, "invalid_arguments")
             return _in_band(f"the arguments of {call.name} are not a JSON object: {call.invalid_arguments}")
         own = token if tool.timeout is None else token.child()  # a tool whose time is over is told to stop
-        context = self._context(call, own, None)
+        context = self._context(call, own, None, record)
         try:
             _bound(tool, call, context)
         except ArgumentError as error:
             self._watch.refused(call, "invalid_arguments")
             return self._cut(_in_band(str(error)))
         denial = self._denial(call, context)
+        if self._policy.approval_handler is not None:
+            record.permit()
         if denial is not None:
             self._watch.refused(call, "denied")
             return denial
-        context = self._context(call, own, tool.timeout)  # whose time begins now, after the answer of a person
+        context = self._context(call, own, tool.timeout, record)  # whose time begins now, after the answer of a person
         self._tell("on_tool_start", call, context)
         with self._watch.tool_run(call) as watch:
             result = self._cut(self._result(tool, call, context))
@@ -116,7 +121,9 @@ class ToolRunner:
     def _cut(self, result: ToolResult) -> ToolResult:
         return shortened(result, self._policy.max_result_chars)
 
-    def _context(self, call: ToolUseBlock, token: CancellationToken, timeout: float | None) -> ToolContext:
+    def _context(
+        self, call: ToolUseBlock, token: CancellationToken, timeout: float | None, record: CallRecord
+    ) -> ToolContext:
         seconds = min(rt.remaining(), math.inf if timeout is None else timeout)
         return ToolContext(
             tool_use_id=call.id,
@@ -124,21 +131,37 @@ class ToolRunner:
             cancel=token,
             deadline=None if math.isinf(seconds) else Deadline(seconds, call.name).at,
             state=self._state,
-            spent=self._spent,
+            record=record,
         )
 
     def _denial(self, call: ToolUseBlock, context: ToolContext) -> ToolResult | None:
         """What the model is told if the call may not run."""
         if self._policy.approval_handler is None:
             return None
-        with self._asking.setdefault(call.name, rt.Semaphore(1)):  # the answer may hold for those that wait
-            decision = self._approvals.get(self._session or "", call.name)
+        approvals, question = self._approvals, (self._session, call.name)
+
+        def circle() -> ToolExecutionError:
+            reason = "its approval handler waits for itself: it began a turn of the same session that calls the tool"
+            return ToolExecutionError(call.name, reason)
+
+        with TurnInLine(approvals.questions, question, circle) as turn:  # an answer may hold for who waits
+            decision = approvals.get(*question)
             if decision is None:
-                decision = self._ask(self._policy.approval_handler, call, context)
-                self._approvals.note(self._session or "", call.name, decision)
+                with turn.work():
+                    decision = self._ask(self._policy.approval_handler, call, context)
+                approvals.note(*question, decision)
         if decision.is_approved:
             return None
         return _in_band(f"the call of {call.name} was denied" + (f": {decision.reason}" if decision.reason else ""))
+
+    @property
+    def _approvals(self) -> SessionApprovals:
+        """Where the decisions are kept: with the agent for a session, else with the turn."""
+        if self._session != THIS_TURN:
+            return self._policy.approvals
+        if self._own_approvals is None:
+            self._own_approvals = SessionApprovals()
+        return self._own_approvals
 
     def _ask(
         self, handler: Callable[[ToolUseBlock, ToolContext], Any], call: ToolUseBlock, context: ToolContext
@@ -219,13 +242,14 @@ class ToolRound:
     ) -> None:
         self.calls = calls
         self.results: list[ToolResult | None] = [None] * len(calls)
+        self.failure: BaseException | None = None  # of a call that has ended the turn
         self._started = False
         self._runner = runner
         self._token = CancellationToken() if token is None else token.child()
         self._deadline = deadline
         self._gate = rt.Semaphore(limit)
         self._running = len(calls)
-        self._ended: rt.Channel[tuple[int, ToolResult | Exception]] = rt.Channel()
+        self._ended: rt.Channel[tuple[int, ToolResult | BaseException]] = rt.Channel()
 
     def all_results(self) -> list[ToolResult]:
         """The results in the order of the calls, when all have ended."""
@@ -252,24 +276,25 @@ class ToolRound:
                 group.start_soon(self._run, index)
         index, outcome = self._ended.get()
         self._running -= 1
-        if isinstance(outcome, Exception):
+        if isinstance(outcome, BaseException):
             self.stop()
+            self.failure = outcome
             raise outcome
         self.results[index] = outcome
         return index
 
     def _run(self, index: int) -> None:
         call = self.calls[index]
-        outcome: ToolResult | Exception
+        outcome: ToolResult | BaseException
         try:
             with rt.cancel_on(self._token), rt.fail_at(self._deadline):
                 with self._gate:
                     outcome = self._runner.run(call, self._token)
-        except Exception as error:
-            outcome = error
-        except BaseException as error:  # this task is cancelled; nobody may wait for it in vain
-            self._ended.put((index, ToolExecutionError(call.name, describe_exception(error))))
-            raise
+        except BaseException as error:
+            if rt.is_cancellation(error):  # of this task; nobody may wait for it in vain
+                self._ended.put((index, ToolExecutionError(call.name, describe_exception(error))))
+                raise
+            outcome = error  # raised where the turn is driven, be it an interrupt or the exit of the program
         self._ended.put((index, outcome))
 
     def stop(self) -> None:

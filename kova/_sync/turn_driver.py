@@ -30,7 +30,7 @@ from .turn_frame import TurnFrame
 if TYPE_CHECKING:
     from ..telemetry.metrics import MetricsCollector
 
-__all__ = ["TurnDriver", "TurnOptions"]
+__all__ = ["TurnDriver", "TurnOptions", "check_timeout"]
 
 
 @frozen
@@ -52,11 +52,24 @@ class TurnOptions:
     def __attrs_post_init__(self) -> None:
         if self.cancel is not None and not isinstance(self.cancel, CancellationToken):
             raise TypeError(f"cancel must be a CancellationToken, not {type(self.cancel).__name__}")
-        timeout: object = self.timeout
-        if timeout is None:
-            return
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
-            raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+        session: object = self.session
+        if session is not None and not isinstance(session, str):
+            raise TypeError(f"session must be a str, not {type(session).__name__}")
+        if session == "":
+            raise ValueError("session must not be empty: all who forget to give one would share its approvals")
+        check_timeout(self.timeout)
+
+
+def check_timeout(timeout: object) -> None:
+    """Refuse what is no time limit.
+
+    Raises:
+        ValueError: It is neither None nor a positive number.
+    """
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0:
+        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
 
 
 class TurnDriver:
@@ -96,6 +109,7 @@ class TurnDriver:
         check: Callable[[AgentResponse], bool] = lambda answer: True,
     ) -> AgentResponse:
         """Drive a turn until its answer is there, and the check has nothing against it."""
+        turn.log.begin()
         watch = self._watch(turn, options)
         with watch:
             return self._run(turn, frame, options, check, watch)
@@ -113,13 +127,17 @@ class TurnDriver:
         try:
             with rt.cancel_on(options.cancel), rt.fail_at(deadline):
                 frame.begin(turn)
-                while not (turn.is_over and check(turn.response())):
-                    request = turn.next_request()
-                    calls = turn.take_answer(complete(self._provider, request, self._retries, watch))
-                    if calls:
-                        tool_round = self._round(runner, calls, options.cancel, deadline)
-                        _run_round(tool_round)
-                        turn.take_results(calls, tool_round.all_results())
+                with frame.work():
+                    while not (turn.is_over and check(turn.response())):
+                        request = turn.next_request()
+                        answer = complete(self._provider, request, self._retries, turn.log, watch)
+                        calls = turn.take_answer(answer)
+                        if calls:
+                            tool_round = self._round(runner, calls, options.cancel, deadline)
+                            _run_round(tool_round)
+                            turn.take_results(calls, tool_round.all_results())
+                if options.cancel is not None:
+                    options.cancel.raise_if_cancelled()  # of which the loop may not know yet
                 frame.complete(turn)
         except KovaError as error:
             error.partial = turn.partial()
@@ -145,7 +163,7 @@ class TurnDriver:
             turn,
             frame,
             watch,
-            open_stream=lambda request: open_stream(self._provider, request, self._retries, watch),
+            open_stream=lambda request: open_stream(self._provider, request, self._retries, turn.log, watch),
             start_round=lambda calls, token, deadline: self._round(runner, calls, token, deadline),
             completed=self._completed,
             tap=tap,
@@ -165,7 +183,7 @@ class TurnDriver:
         )
 
     def _runner(self, turn: Turn, options: TurnOptions, watch: TurnWatch) -> ToolRunner:
-        return ToolRunner(turn.tools, self._policy, options.state, options.session, turn.spent_by_tools, watch)
+        return ToolRunner(turn.tools, self._policy, options.state, options.session, turn.log, watch)
 
     def _round(
         self,
@@ -181,12 +199,12 @@ def _run_round(tool_round: ToolRound) -> None:
     if len(tool_round.calls) == 1:
         tool_round.next_ended(None)
         return
-    failure: Exception | None = None
     with rt.TaskGroup() as group:
         try:
             while tool_round.next_ended(group) is not None:
                 pass
-        except Exception as error:
-            failure = error  # raised outside, where the group does not make an ExceptionGroup of it
-    if failure is not None:
-        raise failure
+        except BaseException as error:
+            if error is not tool_round.failure:
+                raise
+    if tool_round.failure is not None:
+        raise tool_round.failure  # outside, where the group does not make an ExceptionGroup of it
