@@ -38,5 +38,9 @@ async def test_its_mistakes_are_those_of_the_constructor() -> None:
 
 async def test_every_argument_has_its_call() -> None:
     arguments = set(inspect.signature(kova.AsyncAgent).parameters) - {"tools"}
-    calls = {name for name in vars(kova.AsyncAgentBuilder) if not name.startswith("_")} - {"tool", "mcp_client", "build"}
+    calls = {name for name in vars(kova.AsyncAgentBuilder) if not name.startswith("_")} - {
+        "tool",
+        "mcp_client",
+        "build",
+    }
     assert calls == arguments

@@ -41,5 +41,9 @@ def test_its_mistakes_are_those_of_the_constructor() -> None:
 
 def test_every_argument_has_its_call() -> None:
     arguments = set(inspect.signature(kova.Agent).parameters) - {"tools"}
-    calls = {name for name in vars(kova.AgentBuilder) if not name.startswith("_")} - {"tool", "mcp_client", "build"}
+    calls = {name for name in vars(kova.AgentBuilder) if not name.startswith("_")} - {
+        "tool",
+        "mcp_client",
+        "build",
+    }
     assert calls == arguments

@@ -195,6 +195,18 @@ def test_input_that_nobody_can_give_is_an_error(mcp_server: MCPHTTPServer) -> No
     assert "elicitation" not in str(mcp_server.of("tools/call")[0].message["params"]["_meta"])
 
 
+def test_a_handler_that_raises_fails_the_call(mcp_server: MCPHTTPServer) -> None:
+    def raises(params: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError("no form today")
+
+    be_modern(mcp_server)
+    mcp_server.on("tools/call", needs_input)
+    with client(mcp_server, on_elicitation=raises) as mcp:
+        with pytest.raises(kova.MCPError, match="ValueError: no form today") as caught:
+            mcp.call_tool("weather", {"city": "Oslo"})
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
 def test_a_server_is_not_asked_for_ever(mcp_server: MCPHTTPServer) -> None:
     be_modern(mcp_server)
     mcp_server.on("tools/call", needs_input)

@@ -22,7 +22,7 @@ from ..._mcp.jsonrpc import (
 )
 from ..._mcp.negotiation import ServerDescription
 from ..._runtime import aio as rt
-from ...errors import ConnectionError, MCPError
+from ...errors import ConnectionError, KovaError, MCPError
 from .handlers import AsyncServerHandlers
 from .link import AsyncLink, AsyncPendingCall
 
@@ -39,7 +39,6 @@ class AsyncMCPSession:
 
     Args:
         handlers: Answer the server.
-        ids: Numbers for calls.
 
     Attributes:
         link: What carries the messages; set before the first of them.
@@ -126,24 +125,27 @@ class AsyncMCPSession:
                 await self.close()
 
     async def _answer_to(self, call: Call, patience: Patience, on_progress: OnProgress | None) -> Message:
-        with rt.fail_at(patience.deadline):
-            pending = await self.link.begin(call)
+        pending: AsyncPendingCall | None = None
         try:
-            while True:
-                with rt.fail_at(patience.deadline):
-                    message = await pending.next()
-                if is_answer(message):
-                    return message
+            with rt.fail_at(patience.deadline):
+                pending = await self.link.begin(call)
+                message = await pending.next()
+            while not is_answer(message):
                 patience.extend()
                 if on_progress is not None:
                     await self._report(on_progress, message)
+                with rt.fail_at(patience.deadline):
+                    message = await pending.next()
+            return message
         except (ConnectionError, MCPError):
             raise
         except BaseException:  # its time is over, or nobody waits any more
-            await _give_up(pending)
+            if pending is not None:
+                await _give_up(pending)
             raise
         finally:
-            await pending.close()
+            if pending is not None:
+                await pending.close()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Tell the server something."""
@@ -180,7 +182,7 @@ class AsyncMCPSession:
         further: dict[str, Any] = {}
         if isinstance(requests, dict) and requests:
             further["inputResponses"] = {
-                name: await self._handlers.answer(request.get("method"), request.get("params") or {})
+                name: await self._given(request.get("method"), request.get("params") or {})
                 for name, request in requests.items()
                 if isinstance(request, dict)
             }
@@ -189,6 +191,16 @@ class AsyncMCPSession:
         if not further:
             raise MCPError(INTERNAL_ERROR, "the server asks for input without saying for which")
         return further
+
+    async def _given(self, method: object, params: dict[str, Any]) -> Mapping[str, Any]:
+        """What the handler gives for one of the server's requests within a call."""
+        try:
+            return await self._handlers.answer(method, params)
+        except KovaError:
+            raise
+        except Exception as error:
+            text = f"the handler of {method} raised {type(error).__name__}: {error}"
+            raise MCPError(INTERNAL_ERROR, text) from error
 
     # ---- what the server says by itself
 

@@ -25,7 +25,7 @@ from ..._mcp.jsonrpc import (
 )
 from ..._mcp.negotiation import ServerDescription
 from ..._runtime import threads as rt
-from ...errors import ConnectionError, MCPError
+from ...errors import ConnectionError, KovaError, MCPError
 from .handlers import ServerHandlers
 from .link import Link, PendingCall
 
@@ -42,7 +42,6 @@ class MCPSession:
 
     Args:
         handlers: Answer the server.
-        ids: Numbers for calls.
 
     Attributes:
         link: What carries the messages; set before the first of them.
@@ -129,24 +128,27 @@ class MCPSession:
                 self.close()
 
     def _answer_to(self, call: Call, patience: Patience, on_progress: OnProgress | None) -> Message:
-        with rt.fail_at(patience.deadline):
-            pending = self.link.begin(call)
+        pending: PendingCall | None = None
         try:
-            while True:
-                with rt.fail_at(patience.deadline):
-                    message = pending.next()
-                if is_answer(message):
-                    return message
+            with rt.fail_at(patience.deadline):
+                pending = self.link.begin(call)
+                message = pending.next()
+            while not is_answer(message):
                 patience.extend()
                 if on_progress is not None:
                     self._report(on_progress, message)
+                with rt.fail_at(patience.deadline):
+                    message = pending.next()
+            return message
         except (ConnectionError, MCPError):
             raise
         except BaseException:  # its time is over, or nobody waits any more
-            _give_up(pending)
+            if pending is not None:
+                _give_up(pending)
             raise
         finally:
-            pending.close()
+            if pending is not None:
+                pending.close()
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Tell the server something."""
@@ -183,7 +185,7 @@ class MCPSession:
         further: dict[str, Any] = {}
         if isinstance(requests, dict) and requests:
             further["inputResponses"] = {
-                name: self._handlers.answer(request.get("method"), request.get("params") or {})
+                name: self._given(request.get("method"), request.get("params") or {})
                 for name, request in requests.items()
                 if isinstance(request, dict)
             }
@@ -192,6 +194,16 @@ class MCPSession:
         if not further:
             raise MCPError(INTERNAL_ERROR, "the server asks for input without saying for which")
         return further
+
+    def _given(self, method: object, params: dict[str, Any]) -> Mapping[str, Any]:
+        """What the handler gives for one of the server's requests within a call."""
+        try:
+            return self._handlers.answer(method, params)
+        except KovaError:
+            raise
+        except Exception as error:
+            text = f"the handler of {method} raised {type(error).__name__}: {error}"
+            raise MCPError(INTERNAL_ERROR, text) from error
 
     # ---- what the server says by itself
 
