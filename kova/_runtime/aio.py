@@ -135,17 +135,34 @@ def remaining() -> float:
 class Channel(Generic[T]):
     """An unbounded queue between tasks: `put` never waits, `get` does."""
 
+    # anyio's own streams must be closed, or warn; and an event that is made only where somebody has to wait costs less
+    # than a semaphore for each channel.
+
     def __init__(self) -> None:
         self._items: deque[T] = deque()
-        self._count = anyio.Semaphore(0, fast_acquire=True)  # anyio's own streams must be closed, or warn
+        self._waiting: deque[anyio.Event] = deque()
 
     def put(self, item: T) -> None:
         self._items.append(item)
-        self._count.release()
+        self._wake_next()
 
     async def get(self) -> T:
-        await self._count.acquire()
+        while not self._items:
+            event = anyio.Event()
+            self._waiting.append(event)
+            try:
+                await event.wait()
+            except BaseException:
+                if event.is_set():
+                    self._wake_next()  # the item was for this task, and is now for another
+                else:
+                    self._waiting.remove(event)
+                raise
         return self._items.popleft()
+
+    def _wake_next(self) -> None:
+        if self._items and self._waiting:
+            self._waiting.popleft().set()
 
 
 class Semaphore:
