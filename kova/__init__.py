@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ._async.builder import AsyncAgentBuilder
     from ._async.gemini import AsyncGeminiProvider
     from ._async.mcp.client import AsyncMCPClient
+    from ._async.mcp.oauth import AsyncOAuth
+    from ._async.mcp.oauth_credentials import AsyncOAuthClientCredentials
     from ._async.memory import AsyncInMemoryStore, AsyncMemoryStore, AsyncSQLiteStore
     from ._async.ollama import AsyncOllamaProvider
     from ._async.openai import AsyncOpenAICompatibleProvider
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from ._sync.builder import AgentBuilder
     from ._sync.gemini import GeminiProvider
     from ._sync.mcp.client import MCPClient
+    from ._sync.mcp.oauth import OAuth
+    from ._sync.mcp.oauth_credentials import OAuthClientCredentials
     from ._sync.memory import InMemoryStore, MemoryStore, SQLiteStore
     from ._sync.ollama import OllamaProvider
     from ._sync.openai import OpenAICompatibleProvider
@@ -145,6 +149,8 @@ _HOMES = {
     "_async.builder": ["AsyncAgentBuilder"],
     "_async.gemini": ["AsyncGeminiProvider"],
     "_async.mcp.client": ["AsyncMCPClient"],
+    "_async.mcp.oauth": ["AsyncOAuth"],
+    "_async.mcp.oauth_credentials": ["AsyncOAuthClientCredentials"],
     "_async.memory": ["AsyncInMemoryStore", "AsyncMemoryStore", "AsyncSQLiteStore"],
     "_async.ollama": ["AsyncOllamaProvider"],
     "_async.openai": ["AsyncOpenAICompatibleProvider"],
@@ -164,6 +170,8 @@ _HOMES = {
     "_sync.builder": ["AgentBuilder"],
     "_sync.gemini": ["GeminiProvider"],
     "_sync.mcp.client": ["MCPClient"],
+    "_sync.mcp.oauth": ["OAuth"],
+    "_sync.mcp.oauth_credentials": ["OAuthClientCredentials"],
     "_sync.memory": ["InMemoryStore", "MemoryStore", "SQLiteStore"],
     "_sync.ollama": ["OllamaProvider"],
     "_sync.openai": ["OpenAICompatibleProvider"],
@@ -288,6 +296,8 @@ __all__ = [
     "AsyncLLMProvider",
     "AsyncMCPClient",
     "AsyncMemoryStore",
+    "AsyncOAuth",
+    "AsyncOAuthClientCredentials",
     "AsyncOllamaProvider",
     "AsyncOpenAICompatibleProvider",
     "AsyncOrchestratedAgent",
@@ -333,6 +343,8 @@ __all__ = [
     "MetricsSnapshot",
     "ModelInfo",
     "ModelResponse",
+    "OAuth",
+    "OAuthClientCredentials",
     "OTLPExporter",
     "OllamaProvider",
     "OllamaProviderConfig",

@@ -18,6 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import kova
+from tests.conformance.auth import credentials
 
 SAMPLES: dict[object, object] = {"string": "text", "integer": 5, "number": 1.5, "boolean": True, "array": []}
 LISTED_ONLY = {"json-schema-ref-no-deref"}  # its server answers no calls
@@ -48,7 +49,7 @@ def planned_calls(tools: list[kova.MCPToolDefinition], context: Mapping[str, Any
 
 def transport(url: str, context: Mapping[str, Any], *, is_async: bool) -> kova.StreamableHTTPTransport:
     """The server, with credentials where the scenario is about them."""
-    return kova.StreamableHTTPTransport(url)
+    return kova.StreamableHTTPTransport(url, auth=credentials(url, context, is_async=is_async))
 
 
 def accept(params: dict[str, Any]) -> dict[str, Any]:

@@ -19,12 +19,16 @@ class AsyncAuthorizer:
 
     Args:
         provider: The user's provider; None where the server wants no token.
+        url: The server.
 
     Raises:
-        BuildError: A method is async, and cannot be called here.
+        BuildError: A method is async, and cannot be called here; or its tokens are for another server.
     """
 
-    def __init__(self, provider: TokenProvider | None) -> None:
+    def __init__(self, provider: TokenProvider | None, url: str) -> None:
+        is_for = getattr(provider, "gives_tokens_for", None)
+        if is_for is not None and not is_for(url):
+            raise BuildError(f"auth is {provider!r}, whose tokens are not sent to {url.partition('?')[0]}")
         self._provider = provider
         # An optional method of a provider, which is then called in place of `refresh`: it is told the HTTP status and
         # the `WWW-Authenticate` header, from which OAuth learns where tokens come from and which scope is wanted.

@@ -41,7 +41,7 @@ class AsyncHTTPRequests:
     def __init__(self, transport: StreamableHTTPTransport | HTTPSSETransport) -> None:
         self.url = transport.url
         self.shown = transport.shown
-        self.authorizer = AsyncAuthorizer(transport.auth)
+        self.authorizer = AsyncAuthorizer(transport.auth, transport.url)
         self._headers = checked_headers(transport.headers)
         if transport.auth is not None and "authorization" in self._headers:
             raise BuildError("headers have an authorization already: it comes from them or from auth, not from both")

@@ -44,7 +44,7 @@ class HTTPRequests:
     def __init__(self, transport: StreamableHTTPTransport | HTTPSSETransport) -> None:
         self.url = transport.url
         self.shown = transport.shown
-        self.authorizer = Authorizer(transport.auth)
+        self.authorizer = Authorizer(transport.auth, transport.url)
         self._headers = checked_headers(transport.headers)
         if transport.auth is not None and "authorization" in self._headers:
             raise BuildError("headers have an authorization already: it comes from them or from auth, not from both")

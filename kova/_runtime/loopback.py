@@ -1,0 +1,121 @@
+"""A tiny web server on this machine that waits for one visit of the user's browser. It blocks: give it a worker."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Callable
+from http import HTTPStatus
+from urllib.parse import parse_qsl, urlsplit
+
+from ..cancellation import CancellationToken
+
+__all__ = ["LoopbackListener"]
+
+HOST = "127.0.0.1"
+MAX_REQUEST = 65_536  # bytes of a request's head
+MAX_CONNECTIONS = 32  # browsers open some that they never use
+LONGEST_SEND = 2.0  # seconds
+
+
+class LoopbackListener:
+    """Listens at an address of this machine only, from its making on.
+
+    Args:
+        path: The path that the browser will come to.
+        port: The port; 0 for any that is free.
+
+    Raises:
+        OSError: The port is taken.
+    """
+
+    def __init__(self, path: str, port: int = 0) -> None:
+        self._path = path
+        self._listener = socket.create_server((HOST, port), backlog=MAX_CONNECTIONS)
+        self._listener.setblocking(False)
+        self._waker, self._wakened = socket.socketpair()
+        self._open: dict[socket.socket, bytes] = {}  # connections, and what has come on them
+        self.url = f"http://{HOST}:{self._listener.getsockname()[1]}{path}"
+
+    def wait(self, accept: Callable[[dict[str, str]], str | None], stop: CancellationToken) -> dict[str, str] | None:
+        """The query of the first visit that is accepted; None when it was told to stop.
+
+        Args:
+            accept: Gives the text that the visitor sees, or None for a visit that is none of ours.
+            stop: Ends the wait, from any thread.
+        """
+        forget = stop.add_callback(lambda: self._waker.send(b"x"))
+        try:
+            while not stop.is_cancelled:
+                ready, _, _ = select.select([self._listener, self._wakened, *self._open], [], [])
+                for sock in ready:
+                    if sock is self._listener:
+                        self._accept()
+                    elif sock is not self._wakened and (query := self._read(sock, accept)) is not None:
+                        return query
+            return None
+        finally:
+            forget()
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            return  # it has gone already
+        connection.setblocking(False)
+        if len(self._open) == MAX_CONNECTIONS:
+            self._drop(next(iter(self._open)))
+        self._open[connection] = b""
+
+    def _read(self, connection: socket.socket, accept: Callable[[dict[str, str]], str | None]) -> dict[str, str] | None:
+        try:
+            data = connection.recv(MAX_REQUEST)
+        except OSError:
+            data = b""
+        head = self._open[connection] = self._open[connection] + data
+        if data and b"\r\n\r\n" not in head and len(head) < MAX_REQUEST:
+            return None
+        query, text = self._visit(head, accept)
+        if data:
+            _answer(connection, text)
+        self._drop(connection)
+        return query
+
+    def _visit(
+        self, head: bytes, accept: Callable[[dict[str, str]], str | None]
+    ) -> tuple[dict[str, str] | None, str | None]:
+        """The query of a visit that is accepted, and what the visitor sees."""
+        words = head.partition(b"\r\n")[0].decode("latin-1").split()
+        if len(words) != 3 or words[0] != "GET":
+            return None, None
+        parts = urlsplit(words[1])
+        if parts.path != self._path:
+            return None, None  # browsers ask for an icon, too
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        text = accept(query)
+        return (None if text is None else query), text
+
+    def _drop(self, connection: socket.socket) -> None:
+        del self._open[connection]
+        connection.close()
+
+    def close(self) -> None:
+        """Listen no longer."""
+        for sock in (*self._open, self._listener, self._waker, self._wakened):
+            sock.close()
+        self._open.clear()
+
+
+def _answer(connection: socket.socket, text: str | None) -> None:
+    status = HTTPStatus.NOT_FOUND if text is None else HTTPStatus.OK
+    body = (text or "There is nothing here.").encode()
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: text/plain; charset=utf-8\r\n"
+        f"content-length: {len(body)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
+    )
+    try:
+        connection.settimeout(LONGEST_SEND)
+        connection.sendall(head.encode() + body)
+        connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass  # the browser did not wait
