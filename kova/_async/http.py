@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncSentRequest", "AsyncHTTPClient", "AsyncHTTPResponse", "AsyncPooledResponse", "http_client_for"]
 
+KEEP_ALIVE_SECONDS = 30.0
 DEFAULT_PORTS = {"http": 80, "https": 443}
 USER_AGENT = f"kova/{__version__}"
 
@@ -127,17 +128,23 @@ class AsyncHTTPClient:
         max_connections: Exchanges at once; more wait for their turn.
         connect_timeout: Seconds for connecting, the TLS handshake included.
         verify: Whether certificates are checked, or the context that says how.
+        keep_alive: Seconds for which an idle connection is kept.
     """
 
     def __init__(
-        self, *, max_connections: int, connect_timeout: float | None, verify: bool | ssl.SSLContext = True
+        self,
+        *,
+        max_connections: int,
+        connect_timeout: float | None,
+        verify: bool | ssl.SSLContext = True,
+        keep_alive: float = KEEP_ALIVE_SECONDS,
     ) -> None:
         @functools.cache
         def context() -> ssl.SSLContext:
             return _httpx.ssl_context(verify)
 
         def new_pool() -> AsyncConnectionPool:
-            return AsyncConnectionPool(max_connections, connect_timeout, context)
+            return AsyncConnectionPool(max_connections, connect_timeout, context, keep_alive)
 
         self._pools = PerOwner(new_pool, AsyncConnectionPool.close)
 

@@ -20,7 +20,6 @@ from .network import NetworkStream
 
 __all__ = ["DRAIN_SECONDS", "Connection", "Origin", "StaleConnection"]
 
-KEEP_ALIVE_SECONDS = 30.0
 DRAIN_SECONDS = 0.05  # for what completes a body after the stream's terminal mark
 JOINED_WRITE = 65_536  # bytes; a request up to this size goes out in one packet train, larger bodies are not copied
 MAX_HEAD = 102_400  # bytes of the head of a response
@@ -128,14 +127,14 @@ class Connection:
                 raise StaleConnection(f"the connection to {self.origin.host} was lost: {error}") from error
             raise ConnectionError(f"the connection to {self.origin.host} was lost: {error}") from error
 
-    def rest(self) -> bool:
-        """Make ready for the next exchange; False where this connection cannot have one."""
+    def rest(self, keep_alive: float) -> bool:
+        """Make ready for an exchange in the next `keep_alive` seconds; False where this connection cannot have one."""
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         if self._http.trailing_data[0]:
             return False  # an answer that nobody asked for, and that the next exchange must not take for its own
         self._http.start_next_cycle()
-        self._expires = Deadline(KEEP_ALIVE_SECONDS, "an idle connection")
+        self._expires = Deadline(keep_alive, "an idle connection")
         return True
 
     def is_stale(self) -> bool:

@@ -29,12 +29,20 @@ class ConnectionPool:
         max_connections: Exchanges that may be under way at once; others wait for their turn.
         connect_timeout: Seconds for resolving, connecting and the TLS handshake together.
         ssl_context: Gives the context for TLS connections; called when the first one is made.
+        keep_alive: Seconds for which an idle connection is kept.
     """
 
-    def __init__(self, max_connections: int, connect_timeout: float | None, ssl_context: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        max_connections: int,
+        connect_timeout: float | None,
+        ssl_context: Callable[[], object],
+        keep_alive: float,
+    ) -> None:
         self._permits = rt.Semaphore(max_connections)
         self._connect_timeout = connect_timeout
         self._ssl_context = ssl_context
+        self._keep_alive = keep_alive
         self._proxy_for = environment_proxies()
         self.is_closed = False
         self._idle: dict[Origin, list[Connection]] = {}
@@ -58,7 +66,7 @@ class ConnectionPool:
 
     def give_back(self, connection: Connection) -> None:
         """End the exchange; the connection is kept if it can have another one."""
-        if connection in self._lent and connection.rest():
+        if connection in self._lent and connection.rest(self._keep_alive):
             self._idle.setdefault(connection.origin, []).append(connection)
         else:
             connection.close()

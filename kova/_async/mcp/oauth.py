@@ -94,7 +94,7 @@ class AsyncOAuth(AsyncOAuthBase):
             TimeoutError: The user did not answer in time.
         """
         if await self.token() is None:
-            await self._renew(401, Challenge())
+            await self._get_tokens(401, Challenge())
 
     async def _renew(self, status: int, challenge: Challenge) -> None:
         grant = self._grant

@@ -85,8 +85,14 @@ class AsyncOAuthBase:
         async with self._turn:
             await self._load()  # another process may have renewed it, or another task just now
             if await self.token() == before:
-                await self._renew(status, parse_challenge(challenge))
+                await self._get_tokens(status, parse_challenge(challenge))
             return await self.token()
+
+    async def _get_tokens(self, status: int, challenge: Challenge) -> None:
+        try:
+            await self._renew(status, challenge)
+        finally:
+            await self._oauth.close()  # it may be an hour until the next time
 
     async def _renew(self, status: int, challenge: Challenge) -> None:
         raise NotImplementedError
@@ -130,7 +136,3 @@ class AsyncOAuthBase:
                 await rt.run_blocking(write_private, self._file, dump_grant(grant))
             except OSError as error:
                 raise KovaOSError(f"cannot write token_file: {error}") from error
-
-    async def close(self) -> None:
-        """Close the connections to the authorization server. Needed by nobody: they also end by themselves."""
-        await self._oauth.close()

@@ -111,7 +111,7 @@ class AsyncOAuthServer:
         return response.status, answer if isinstance(answer, dict) else {}
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; more can be made."""
         await self._client.close()
 
 

@@ -25,6 +25,9 @@ __all__ = ["HTTPRequests", "MCPRequest", "same_origin"]
 T = TypeVar("T")
 
 CONNECT_SECONDS = 15.0
+# Node and uvicorn end idle connections after 5 s. A call that they cross on its way would be lost, as it is not known
+# whether it ran; a new connection costs less.
+KEEP_ALIVE_SECONDS = 4.0
 FAREWELL_SECONDS = 2.0
 MAX_CONNECTIONS = 10_000  # each call has one to itself for as long as it takes, and none may hold up the others
 MOST_REDIRECTS = 5
@@ -48,7 +51,9 @@ class HTTPRequests:
         self._headers = checked_headers(transport.headers)
         if transport.auth is not None and "authorization" in self._headers:
             raise BuildError("headers have an authorization already: it comes from them or from auth, not from both")
-        self._client = HTTPClient(max_connections=MAX_CONNECTIONS, connect_timeout=CONNECT_SECONDS)
+        self._client = HTTPClient(
+            max_connections=MAX_CONNECTIONS, connect_timeout=CONNECT_SECONDS, keep_alive=KEEP_ALIVE_SECONDS
+        )
         self._ended = CancellationToken()
 
     @property

@@ -97,7 +97,7 @@ class OAuth(OAuthBase):
             TimeoutError: The user did not answer in time.
         """
         if self.token() is None:
-            self._renew(401, Challenge())
+            self._get_tokens(401, Challenge())
 
     def _renew(self, status: int, challenge: Challenge) -> None:
         grant = self._grant

@@ -88,8 +88,14 @@ class OAuthBase:
         with self._turn:
             self._load()  # another process may have renewed it, or another task just now
             if self.token() == before:
-                self._renew(status, parse_challenge(challenge))
+                self._get_tokens(status, parse_challenge(challenge))
             return self.token()
+
+    def _get_tokens(self, status: int, challenge: Challenge) -> None:
+        try:
+            self._renew(status, challenge)
+        finally:
+            self._oauth.close()  # it may be an hour until the next time
 
     def _renew(self, status: int, challenge: Challenge) -> None:
         raise NotImplementedError
@@ -133,7 +139,3 @@ class OAuthBase:
                 rt.run_blocking(write_private, self._file, dump_grant(grant))
             except OSError as error:
                 raise KovaOSError(f"cannot write token_file: {error}") from error
-
-    def close(self) -> None:
-        """Close the connections to the authorization server. Needed by nobody: they also end by themselves."""
-        self._oauth.close()

@@ -112,7 +112,7 @@ class OAuthServer:
         return response.status, answer if isinstance(answer, dict) else {}
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; more can be made."""
         self._client.close()
 
 
