@@ -28,6 +28,25 @@ NODE = "22"
 TWINS = ("blocking", "asyncio", "trio")
 ATTEMPTS_SECONDS = 120
 
+AUTHORIZATION = (
+    "auth/metadata-default",
+    "auth/metadata-var1",
+    "auth/metadata-var2",
+    "auth/metadata-var3",
+    "auth/basic-cimd",
+    "auth/scope-from-www-authenticate",
+    "auth/scope-from-scopes-supported",
+    "auth/scope-omitted-when-undefined",
+    "auth/scope-step-up",
+    "auth/scope-retry-limit",
+    "auth/token-endpoint-auth-basic",
+    "auth/token-endpoint-auth-post",
+    "auth/token-endpoint-auth-none",
+    "auth/pre-registration",
+)
+
+EXTENSION = "extension"  # scenarios of extensions belong to no revision
+
 SCENARIOS = {
     "2025-11-25": (
         "initialize",
@@ -35,6 +54,7 @@ SCENARIOS = {
         "elicitation-sep1034-client-defaults",
         "sse-retry",
         "json-schema-2020-12-preservation",
+        *AUTHORIZATION,
     ),
     "2026-07-28": (
         "tools_call",
@@ -45,7 +65,20 @@ SCENARIOS = {
         "http-invalid-tool-headers",
         "json-schema-ref-no-deref",
         "json-schema-2020-12-preservation",
+        *AUTHORIZATION,
+        "auth/resource-mismatch",
+        "auth/offline-access-scope",
+        "auth/offline-access-not-supported",
+        "auth/authorization-server-migration",
+        "auth/iss-supported",
+        "auth/iss-not-advertised",
+        "auth/iss-supported-missing",
+        "auth/iss-wrong-issuer",
+        "auth/iss-unexpected",
+        "auth/iss-normalized",
+        "auth/metadata-issuer-mismatch",
     ),
+    EXTENSION: ("auth/client-credentials-jwt", "auth/client-credentials-basic"),
 }
 
 SUMMARY = re.compile(r"Passed: (\d+)/(\d+), (\d+) failed, (\d+) warnings")
@@ -105,7 +138,9 @@ def play(version: str, scenario: str, twin: str) -> tuple[str, str]:
     environment = dict(os.environ, PATH=f"{HOME / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}")
     with tempfile.TemporaryDirectory() as folder:
         command = ["node", str(HOME / "node_modules" / SUITE / "dist" / "index.js"), "client", "--command", client]
-        command += ["--scenario", scenario, "--spec-version", version, "-o", folder]
+        command += ["--scenario", scenario, "-o", folder]
+        if version != EXTENSION:
+            command += ["--spec-version", version]
         try:
             run = subprocess.run(
                 command, env=environment, capture_output=True, text=True, timeout=ATTEMPTS_SECONDS, check=False
