@@ -61,7 +61,7 @@ class AuthorizationServer(kt.ModelServer):
         """Make an MCP server want this one's tokens."""
         self.resource["resource"] = server.url
         server.on("tools/call", self.guarded(server))
-        server.on("GET", lambda exchange: self._describe(exchange))
+        server.on("GET", self.describe)
 
     def guarded(self, server: MCPHTTPServer, answer: Answer = usual) -> Answer:
         """An answer for those who have the right token."""
@@ -76,7 +76,8 @@ class AuthorizationServer(kt.ModelServer):
 
         return answer_if_allowed
 
-    def _describe(self, exchange: Exchange) -> None:
+    def describe(self, exchange: Exchange) -> None:
+        """Give the metadata of the guarded server."""
         if exchange.path == "/.well-known/oauth-protected-resource/mcp":
             exchange.send_json(self.resource)
         else:

@@ -17,7 +17,11 @@ __all__ = ["HTTPSSETransport", "MCPTransport", "StdioTransport", "StreamableHTTP
 class TokenProvider(Protocol):
     """Gives the bearer token for a server; both methods may be `async def` for the async twin.
 
-    Of several requests that need a new token at once only one asks for it.
+    Of several requests that need a new token at once only one asks for it. Two more methods are optional:
+
+    - `challenged(status, challenge)` is called in place of `refresh` where there is one, with the HTTP status and the
+      `WWW-Authenticate` header of the refusal; also for a 403 that says that the token's scope is too small.
+    - `gives_tokens_for(url)`, never async, says whether the tokens may be sent to a server at all.
     """
 
     def token(self) -> object:

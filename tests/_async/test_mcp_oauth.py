@@ -107,6 +107,9 @@ async def test_an_authorization_server_that_is_down_does_not_trouble_the_user(
     async with linked(mcp_server, auth=oauth(mcp_server, browser := Browser())) as link:
         await answer_to(link, call())
         issuer.expire()
+        mcp_server.on("GET", lambda exchange: exchange.send_status(503), issuer.describe)
+        with pytest.raises(kova.ConnectionError, match="cannot be got: HTTP 503"):
+            await answer_to(link, call())
         issuer.answers = [(503, {})]
         with pytest.raises(kova.ConnectionError, match="no token: HTTP 503"):
             await answer_to(link, call())

@@ -21,6 +21,7 @@ from kova.mcp import HTTPSSETransport
 from tests._async.mcp_http_links import until
 from tests.mcp_http_server import NOTE, PING, Exchange, MCPHTTPServer, Seen, call, hang
 from tests.mcp_http_threads import in_another_thread
+from tests.mcp_tokens import Tokens
 from tests.observe import kova_threads, sockets
 
 pytestmark = pytest.mark.anyio
@@ -250,3 +251,24 @@ async def test_closing_during_a_call_leaves_nothing(mcp_server: MCPHTTPServer, f
     assert time.monotonic() - start < 5
     await until(lambda: not kova_threads(), "no thread is left")
     await until(lambda: sockets() == before, "no socket is left")
+
+
+async def test_a_refused_token_is_renewed_for_the_stream_and_for_calls(mcp_server: MCPHTTPServer) -> None:
+    stream, tokens = Stream(), Tokens()
+
+    def guarded(number: int, answer: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
+        def answer_if_allowed(exchange: Exchange) -> None:
+            if exchange.headers.get("authorization") == f"Bearer token-{number}":
+                answer(exchange)
+            else:
+                exchange.send_status(401)
+
+        return answer_if_allowed
+
+    mcp_server.on("GET", guarded(1, stream))
+    mcp_server.on("tools/call", guarded(2, says(stream, lambda exchange: exchange.result({}))))
+    link = AsyncSSELink(HTTPSSETransport(mcp_server.url, auth=tokens), Seen())
+    await link.open()
+    assert (await messages_of(link, call()))[-1]["result"] == {}
+    await link.close()
+    assert tokens.refreshes == 2

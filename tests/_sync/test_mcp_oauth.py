@@ -108,6 +108,9 @@ def test_an_authorization_server_that_is_down_does_not_trouble_the_user(
     with linked(mcp_server, auth=oauth(mcp_server, browser := Browser())) as link:
         answer_to(link, call())
         issuer.expire()
+        mcp_server.on("GET", lambda exchange: exchange.send_status(503), issuer.describe)
+        with pytest.raises(kova.ConnectionError, match="cannot be got: HTTP 503"):
+            answer_to(link, call())
         issuer.answers = [(503, {})]
         with pytest.raises(kova.ConnectionError, match="no token: HTTP 503"):
             answer_to(link, call())

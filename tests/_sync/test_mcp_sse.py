@@ -24,6 +24,7 @@ from kova.mcp import HTTPSSETransport
 from tests._sync.mcp_http_links import until
 from tests.mcp_http_server import NOTE, PING, Exchange, MCPHTTPServer, Seen, call, hang
 from tests.mcp_http_threads import in_another_thread
+from tests.mcp_tokens import Tokens
 from tests.observe import kova_threads, sockets
 
 pytestmark = pytest.mark.anyio
@@ -251,3 +252,24 @@ def test_closing_during_a_call_leaves_nothing(mcp_server: MCPHTTPServer, from_el
     assert time.monotonic() - start < 5
     until(lambda: not kova_threads(), "no thread is left")
     until(lambda: sockets() == before, "no socket is left")
+
+
+def test_a_refused_token_is_renewed_for_the_stream_and_for_calls(mcp_server: MCPHTTPServer) -> None:
+    stream, tokens = Stream(), Tokens()
+
+    def guarded(number: int, answer: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
+        def answer_if_allowed(exchange: Exchange) -> None:
+            if exchange.headers.get("authorization") == f"Bearer token-{number}":
+                answer(exchange)
+            else:
+                exchange.send_status(401)
+
+        return answer_if_allowed
+
+    mcp_server.on("GET", guarded(1, stream))
+    mcp_server.on("tools/call", guarded(2, says(stream, lambda exchange: exchange.result({}))))
+    link = SSELink(HTTPSSETransport(mcp_server.url, auth=tokens), Seen())
+    link.open()
+    assert (messages_of(link, call()))[-1]["result"] == {}
+    link.close()
+    assert tokens.refreshes == 2

@@ -93,8 +93,9 @@ class AsyncOAuth(AsyncOAuthBase):
             ConnectionError: Access was not granted.
             TimeoutError: The user did not answer in time.
         """
-        if await self.token() is None:
-            await self._get_tokens(401, Challenge())
+        async with self._turn:
+            if await self.token() is None:
+                await self._get_tokens(401, Challenge())
 
     async def _renew(self, status: int, challenge: Challenge) -> None:
         grant = self._grant

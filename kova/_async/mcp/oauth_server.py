@@ -13,7 +13,7 @@ from ..._mcp.http_rules import HTTPRequest
 from ..._mcp.oauth_discovery import AuthorizationServer, ProtectedResource, failure
 from ..._runtime import aio as rt
 from ..._runtime.scope import Deadline
-from ...errors import BuildError
+from ...errors import BuildError, ConnectionError
 from ..http import AsyncHTTPClient, read_body
 
 __all__ = ["AsyncOAuthServer"]
@@ -82,6 +82,8 @@ class AsyncOAuthServer:
 
     async def _document(self, url: str) -> dict[str, Any] | None:
         status, answer = await self._send(HTTPRequest("GET", url, {"accept": "application/json"}))
+        if status >= 500:  # there may be some, later
+            raise ConnectionError(f"the metadata at {url} cannot be got: HTTP {status}")
         if status != 200:
             logger.debug("there are no metadata at %s: HTTP %d", url, status)
             return None

@@ -96,8 +96,9 @@ class OAuth(OAuthBase):
             ConnectionError: Access was not granted.
             TimeoutError: The user did not answer in time.
         """
-        if self.token() is None:
-            self._get_tokens(401, Challenge())
+        with self._turn:
+            if self.token() is None:
+                self._get_tokens(401, Challenge())
 
     def _renew(self, status: int, challenge: Challenge) -> None:
         grant = self._grant
