@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from ... import _json
-from ..._log import logger
+from ..._log import log
 from ..._mcp import oauth_discovery as discovery
 from ..._mcp.http_rules import HTTPRequest
 from ..._mcp.oauth_discovery import AuthorizationServer, ProtectedResource, failure
@@ -85,7 +85,7 @@ class AsyncOAuthServer:
         if status >= 500:  # there may be some, later
             raise ConnectionError(f"the metadata at {url} cannot be got: HTTP {status}")
         if status != 200:
-            logger.debug("there are no metadata at %s: HTTP %d", url, status)
+            log.debug("there are no OAuth metadata", url=url, status=status)
             return None
         return answer
 
