@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -107,7 +108,13 @@ async def test_without_a_provider_a_refusal_is_an_error_at_once(mcp_server: MCPH
 
 
 async def test_a_failed_renewal_fails_all_that_wait_for_it_and_is_tried_once(mcp_server: MCPHTTPServer) -> None:
-    mcp_server.on("tools/call", lambda exchange: exchange.send_status(401))
+    all_are_sent = threading.Barrier(20)
+
+    def refuse(exchange: Exchange) -> None:
+        all_are_sent.wait(10)
+        exchange.send_status(401)
+
+    mcp_server.on("tools/call", refuse)
     tokens = Failing(ValueError("the password was changed"))
     errors: list[str] = []
 

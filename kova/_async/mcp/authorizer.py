@@ -23,6 +23,9 @@ class AsyncAuthorizer:
 
     Raises:
         BuildError: A method is async, and cannot be called here; or its tokens are for another server.
+
+    Attributes:
+        renewals: How many have ended, failed ones included.
     """
 
     def __init__(self, provider: TokenProvider | None, url: str) -> None:
@@ -39,7 +42,7 @@ class AsyncAuthorizer:
         if self._challenged is not None:
             rt.check_callable(self._challenged, "auth.challenged")
         self._turn = rt.Semaphore(1)
-        self._renewals = 0  # that have ended
+        self.renewals = 0
         self._failure: Exception | None = None  # of the last one
         self._given: str | None = None  # by the last one
         self._last: str | None = None  # which a provider's error must not show
@@ -60,25 +63,25 @@ class AsyncAuthorizer:
             return None
         return await self._ask("token", self._provider.token)
 
-    async def renewed(self, refused: str | None, status: int, challenge: str) -> str | None:
+    async def renewed(self, refused: str | None, before: int, status: int, challenge: str) -> str | None:
         """A token other than the one that the server has refused; None where there is none to be had.
 
-        Of all requests that wait here one asks the provider; the others take what it got, its failure included. It is
-        not asked where it has a newer token by now.
+        Of all requests that were under way with that token one asks the provider; the others take what it got, its
+        failure included. It is not asked where it has a newer token by now.
 
         Args:
             refused: The token of the refused request.
+            before: `renewals` when that was sent.
             status: The HTTP status: 401, or 403 for a token whose scope is too small.
             challenge: The `WWW-Authenticate` header, or nothing.
         """
         if self._provider is None:
             return None
-        before = self._renewals
         async with self._turn:
             token = await self.token()
             if token != refused:
                 return token
-            if self._renewals == before:
+            if self.renewals == before:
                 await self._renew(self._provider, status, challenge)
             if self._failure is not None:
                 raise _final(str(self._failure)) from self._failure
@@ -94,9 +97,9 @@ class AsyncAuthorizer:
                 self._given = await self._ask("refresh", provider.refresh)
         except Exception as error:
             self._failure = error
-            self._renewals += 1
+            self.renewals += 1
             raise
-        self._renewals += 1  # but not when it was cancelled: then the next in the queue asks
+        self.renewals += 1  # but not when it was cancelled: then the next in the queue asks
 
     async def _ask(self, name: str, method: Callable[..., Any], *args: Any) -> str | None:
         try:

@@ -163,6 +163,7 @@ class AsyncMCPRequest:
         self._request = request
         self._is_last = is_last
         self._token: str | None = None
+        self._renewals = 0  # of tokens, before it was sent
         self._exchange: AsyncSentRequest | None = None
 
     async def send(self) -> None:
@@ -177,6 +178,7 @@ class AsyncMCPRequest:
 
     async def _send_again(self) -> None:
         request = self._request
+        self._renewals = self._requests.authorizer.renewals
         if self._token is not None:
             headers = {**request.headers, "authorization": f"Bearer {self._token}"}
             request = HTTPRequest(request.method, request.url, headers, request.body)
@@ -229,7 +231,7 @@ class AsyncMCPRequest:
         authorizer = self._requests.authorizer
         if status != 401 and not (authorizer.can_widen and wants_more_scope(status, challenge)):
             return False
-        token = await authorizer.renewed(self._token, status, challenge)
+        token = await authorizer.renewed(self._token, self._renewals, status, challenge)
         if token is None:
             return False
         self._token = token

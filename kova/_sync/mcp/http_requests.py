@@ -166,6 +166,7 @@ class MCPRequest:
         self._request = request
         self._is_last = is_last
         self._token: str | None = None
+        self._renewals = 0  # of tokens, before it was sent
         self._exchange: SentRequest | None = None
 
     def send(self) -> None:
@@ -180,6 +181,7 @@ class MCPRequest:
 
     def _send_again(self) -> None:
         request = self._request
+        self._renewals = self._requests.authorizer.renewals
         if self._token is not None:
             headers = {**request.headers, "authorization": f"Bearer {self._token}"}
             request = HTTPRequest(request.method, request.url, headers, request.body)
@@ -232,7 +234,7 @@ class MCPRequest:
         authorizer = self._requests.authorizer
         if status != 401 and not (authorizer.can_widen and wants_more_scope(status, challenge)):
             return False
-        token = authorizer.renewed(self._token, status, challenge)
+        token = authorizer.renewed(self._token, self._renewals, status, challenge)
         if token is None:
             return False
         self._token = token
