@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ._formats.gemini.config import GeminiProviderConfig
     from ._formats.ollama.config import OllamaProviderConfig
     from ._formats.openai.config import OpenAIProviderConfig
+    from ._mcp.config_file import mcp_servers_from_config
     from ._message_json import messages_from_json, messages_to_json
     from ._sync.agent import Agent
     from ._sync.agent_stream import AgentStream
@@ -162,6 +163,7 @@ _HOMES = {
     "_formats.gemini.config": ["GeminiProviderConfig"],
     "_formats.ollama.config": ["OllamaProviderConfig"],
     "_formats.openai.config": ["OpenAIProviderConfig"],
+    "_mcp.config_file": ["mcp_servers_from_config"],
     "_message_json": ["messages_from_json", "messages_to_json"],
     "_sync.agent": ["Agent"],
     "_sync.agent_stream": ["AgentStream"],
@@ -413,6 +415,7 @@ __all__ = [
     "assistant_message",
     "check_history",
     "estimate_tokens",
+    "mcp_servers_from_config",
     "messages_from_json",
     "messages_to_json",
     "repair_history",

@@ -1,0 +1,131 @@
+"""A server over stdio with the faults that its arguments name; plain Python without any library, to be run with -S.
+
+    python faulty.py [fault ...]
+
+It answers each request with what it was asked, once, unless the fault or the request's method says otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+FAULTS = frozenset(sys.argv[1:])
+MIB = 1024 * 1024
+OUT = sys.stdout.buffer
+
+
+def write(line: bytes) -> None:
+    OUT.write(line + b"\n")
+    OUT.flush()
+
+
+def say(message: dict[str, Any]) -> None:
+    write(json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode())
+
+
+def answer(id: object, value: object = "done") -> None:
+    say({"id": id, "result": {"value": value}})
+
+
+def sleeper() -> subprocess.Popen[bytes]:
+    """A process that holds what this one has open."""
+    return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)"])
+
+
+def begin() -> None:
+    if "dies_at_start" in FAULTS:
+        sys.stderr.write("\x1b[31mno configuration\x1b[0m\n")
+        sys.exit(3)
+    if "banner" in FAULTS:
+        write(b"Welcome to the server!")
+        write(b"")
+        write(b"[1, 2]")
+        write(b"\xff\xfe not UTF-8 \xff")
+        write(b'{"text": "\xe9"}')
+    if "floods_stderr" in FAULTS:
+        sys.stderr.write("".join(f"line {number} {'x' * 100}\n" for number in range(50_000)))
+        sys.stderr.flush()
+    if "stays" in FAULTS:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "never_reads" in FAULTS:
+        time.sleep(300)
+
+
+def serve(message: dict[str, Any]) -> None:
+    """Answer one message; the method says in what way."""
+    id, method, params = message.get("id"), message.get("method"), message.get("params", {})
+    match method:
+        case "die":
+            sys.stderr.write("out of cheese\n")
+            sys.stderr.flush()
+            os._exit(7)
+        case "be_killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "leave":  # another process, which keeps all pipes open, and is named to the caller
+            answer(id, sleeper().pid)
+        case "be_silent":
+            pass
+        case "close_output":
+            os.close(1)
+        case "text_id":
+            answer(str(id))
+        case "late":  # what was never asked for, what is not an id at all, and then the answer, twice
+            for other in (id + 1000, None, True, [], {}, 1.5, "x", "٣"):
+                answer(other, "foreign")
+            answer(id)
+            answer(id, "again")
+        case "progress":
+            for step in range(3):
+                token = {"progressToken": id, "progress": step}
+                say({"method": "notifications/progress", "params": token})
+            say({"method": "notifications/progress", "params": {"progressToken": "another"}})
+            say({"method": "notifications/progress", "params": []})
+            answer(id)
+        case "ask":
+            say({"id": 1, "method": "roots/list"})
+            say({"method": "notifications/tools/list_changed"})
+            answer(id)
+        case "batch":
+            write(json.dumps([{"jsonrpc": "2.0", "method": "note"}, {"id": id, "result": {"value": "done"}}]).encode())
+        case "separators":
+            answer(id, "a\u2028b\u2029c\x85d\x0be")
+        case "long":
+            answer(id, "x" * params["size"])
+        case "long_without_id":
+            write(b'{"result": {"value": "' + b"x" * params["size"] + b'"}, "id": %d}' % id)
+        case "size":
+            answer(id, len(params["data"]))
+        case "pid":
+            answer(id, os.getpid())
+        case "environment":
+            answer(id, dict(os.environ))
+        case "folder":
+            answer(id, os.getcwd())
+        case "said":
+            answer(id, SAID)
+        case _ if id is not None:
+            answer(id)
+
+
+SAID: list[dict[str, Any]] = []  # all notifications, for the method `said`
+
+
+def main() -> None:
+    begin()
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "id" not in message:
+            SAID.append(message)
+        serve(message)
+    if "stays" in FAULTS:
+        time.sleep(300)
+
+
+if __name__ == "__main__":
+    main()
