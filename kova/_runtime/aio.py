@@ -22,6 +22,7 @@ from .._loops import Scheduler, loop_scheduler
 from ..cancellation import CancellationToken
 from ..errors import BuildError, TurnCancelledError
 from . import workers
+from .aio_reading import Inbox, SharedReader
 from .callables import is_async_callable
 from .scope import FOREIGN, GRACE, Deadline
 from .sockets import is_connected
@@ -29,7 +30,9 @@ from .sockets import is_connected
 __all__ = [
     "Background",
     "Channel",
+    "Inbox",
     "Semaphore",
+    "SharedReader",
     "TaskGroup",
     "call",
     "cancel_on",

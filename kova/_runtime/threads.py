@@ -17,19 +17,23 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from .._loops import loop_scheduler
-from .._mailbox import Empty, Mailbox
+from .._mailbox import Mailbox
 from ..cancellation import CancellationToken
 from ..errors import BuildError
 from . import workers
 from .callables import is_async_callable
 from .scope import FOREIGN, GRACE, Deadline
 from .sockets import Socket, wake
+from .thread_reading import Inbox, SharedReader
 from .thread_scope import Cancelled, CancelOn, FailAt, MoveOnAfter, Scope, current
+from .thread_waits import wait_for
 
 __all__ = [
     "Background",
     "Channel",
+    "Inbox",
     "Semaphore",
+    "SharedReader",
     "TaskGroup",
     "call",
     "cancel_on",
@@ -91,38 +95,10 @@ def checkpoint() -> None:
 # ---- waiting
 
 
-# Seconds. A Ctrl-C that comes just before a wait begins does not end it, and is seen when the next one begins.
-LONGEST_WAIT = 0.2
-
-
-class _Wake:
-    """Put into a queue to end the wait for it."""
-
-
-_WAKE = _Wake()
-
-
-def _get(queue: Mailbox[Any]) -> Any:
-    """The next item of a queue, waited for within the current scope. All waits but those for sockets are this one."""
-    scope = current.get()
-    while True:
-        timeout = scope.timeout()
-        forget = scope.token.add_callback(lambda: queue.put(_WAKE)) if scope.token is not None else None
-        try:
-            item = queue.get(timeout=min(LONGEST_WAIT, LONGEST_WAIT if timeout is None else timeout))
-        except Empty:
-            continue  # if the scope is over, it says so
-        finally:
-            if forget is not None:
-                forget()
-        if item is not _WAKE:  # which may also be left over from a wait that is long past
-            return item
-
-
 def sleep(seconds: float) -> None:
     """Wait for the given number of seconds."""
     with MoveOnAfter(seconds, shielded=False):
-        _get(Mailbox())
+        wait_for(Mailbox())
 
 
 class Channel(Generic[T]):
@@ -135,7 +111,7 @@ class Channel(Generic[T]):
         self._queue.put(item)
 
     def get(self) -> T:
-        item: T = _get(self._queue)
+        item: T = wait_for(self._queue)
         return item
 
 
@@ -164,7 +140,7 @@ class Semaphore:
         self._waiting.append(turn)
         self._serve()
         try:
-            _get(turn)
+            wait_for(turn)
         except BaseException:
             try:
                 self._waiting.remove(turn)
@@ -254,14 +230,14 @@ class TaskGroup:
 
     def _join(self) -> None:
         while self._running and not self._token.is_cancelled:
-            self._take(_get(self._ended))
+            self._take(wait_for(self._ended))
         if self._running:
             self._join_for(GRACE)
 
     def _join_for(self, seconds: float) -> None:
         with shield(seconds):
             while self._running:
-                self._take(_get(self._ended))
+                self._take(wait_for(self._ended))
 
     def _take(self, error: BaseException | None) -> None:
         self._running -= 1
@@ -364,12 +340,12 @@ def _in_worker(function: Callable[..., T], args: tuple[Any, ...], stop: Cancella
 
     workers.start(work)
     try:
-        result_or_raise: Callable[[], T] = _get(outcome)
+        result_or_raise: Callable[[], T] = wait_for(outcome)
     except BaseException:  # the scope is over, or Ctrl-C
         if stop is not None:
             stop.cancel()
             with shield(GRACE):
-                _get(outcome)
+                wait_for(outcome)
         raise
     return result_or_raise()
 

@@ -82,7 +82,7 @@ def test_the_end_of_stderr_is_kept() -> None:
         b"\x1b]8;;https://example.com\x1b\\red\x1b]8;;\x1b\\",
         b"\x1b(Bred\x1bc",
         b"\x07re\x08\x00d\r",
-        "\x9b31mred\x9d0;title\x9c".encode(),
+        "\x9b31mred".encode(),
         b"red\x1b",
         b"red\x1b]0;never ended",
     ],

@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import re
 
-from ..._log import log
+from ... import _json
+from ..._log import logger
 from ..._mcp.calls import Call
 from ..._mcp.commands import resolve_command
 from ..._mcp.environment import server_environment
 from ..._mcp.failures import LinkLost, NotDelivered
-from ..._mcp.jsonrpc import Message, encode, is_answer, notification, parse_messages
+from ..._mcp.jsonrpc import Message, answered_id, cancelled, encode, progress_token
 from ..._mcp.last_words import LastWords, how_it_ended
 from ..._mcp.lines import Lines, LineTooLong
 from ..._runtime import threads as rt
@@ -38,13 +39,14 @@ _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"
 class StdioCall:
     """A call under way, and what has come for it."""
 
-    def __init__(self, link: StdioLink, call: Call) -> None:
+    def __init__(self, link: StdioLink, call: Call, reader: rt.SharedReader) -> None:
         self._link = link
         self._call = call
-        self.inbox: rt.Channel[Message | KovaError] = rt.Channel()
+        self._reader = reader
+        self.inbox: rt.Inbox[Message | KovaError] = rt.Inbox()
 
     def next(self) -> Message:
-        item = self.inbox.get()
+        item = self._reader.get(self.inbox)
         if isinstance(item, KovaError):
             raise item
         return item
@@ -69,8 +71,11 @@ class StdioLink:
         self._transport = transport
         self._receiver = receiver
         self._child: Child | None = None
+        self._reader: rt.SharedReader | None = None
         self._background = rt.Background()
-        self._calls: dict[object, StdioCall] = {}
+        self._calls: dict[int | None, StdioCall] = {}
+        self._standing: set[int] = set()  # ids of calls that are answered only when they end
+        self._lines = Lines()
         self._words = LastWords()
         self._words_ended: rt.Channel[None] = rt.Channel()
         self._end: str | None = "is not running"  # why calls cannot be made
@@ -88,17 +93,23 @@ class StdioLink:
             self._child = Child([program, *self._transport.args], cwd=self._transport.cwd, env=env)
         except (OSError, RuntimeError, ValueError) as error:
             raise ConnectionError(f"cannot start the MCP server {self._transport.shown!r}: {error}") from error
+        self._reader = rt.SharedReader(self._child.stdout, self._feed, self._has_waiting)
         self._end = None
-        self._background.start_soon(self._read, self._child)
+        self._background.start_soon(self._read, self._child, self._reader)
         self._background.start_soon(self._listen, self._child)
 
     def begin(self, call: Call) -> StdioCall:
         line = encode(call.message) + b"\n"
-        pending = self._calls[call.id] = StdioCall(self, call)  # first, as the answer may come at once
+        if self._reader is None:
+            raise NotDelivered(self._error_text())
+        pending = StdioCall(self, call, self._reader)
+        if call.method == "subscriptions/listen":
+            self._standing.add(call.id)
+        self._calls[call.id] = pending  # first, as the answer may come at once
         try:
             self._write(line)
         except OSError:
-            self._calls.pop(call.id, None)
+            self.forget(call.id)
             raise NotDelivered(self._error_text()) from None
         return pending
 
@@ -112,11 +123,12 @@ class StdioLink:
         pass  # a line says the same in every version
 
     def close(self) -> None:
-        self._fail_calls("was closed")
+        self._end = "was closed"
         self._is_closed = True
         child = self._child
-        if child is None:
+        if child is None or self._reader is None:
             return
+        self._reader.expect_end()
         try:
             with rt.shield(CLOSE_SECONDS):
                 rt.run_blocking(child.close)
@@ -127,11 +139,12 @@ class StdioLink:
     def forget(self, id: int) -> None:
         """Drop what comes for a call from now on."""
         self._calls.pop(id, None)
+        self._standing.discard(id)
 
     def tell_cancelled(self, id: int) -> None:
         """Tell the server that nobody waits for a call."""
         try:
-            self._write(encode(notification("notifications/cancelled", {"requestId": id})) + b"\n")
+            self._write(encode(cancelled(id)) + b"\n")
         except OSError:
             pass  # then there is nobody to tell
 
@@ -160,16 +173,9 @@ class StdioLink:
 
     # ---- from the server
 
-    def _read(self, child: Child) -> None:
-        lines = Lines()
+    def _read(self, child: Child, reader: rt.SharedReader) -> None:
         try:
-            while data := rt.receive(child.stdout, MAX_READ):
-                for line in lines.feed(data):
-                    self._take(line)
-        except LineTooLong as error:
-            self._refuse(error)
-        except OSError:
-            pass  # as good as an end
+            reader.run()
         finally:
             self._end = self._end or "closed its output"
             child.release(child.stdout)
@@ -189,31 +195,43 @@ class StdioLink:
             child.release(child.stderr)
             self._words_ended.put(None)
 
+    def _has_waiting(self) -> bool:
+        return len(self._calls) > len(self._standing)
+
+    def _feed(self, data: bytes) -> bool:
+        """Take what was read; tells whether to go on."""
+        try:
+            for line in self._lines.feed(data):
+                self._take(line)
+        except LineTooLong as error:
+            self._refuse(error)
+            return False
+        return True
+
     def _take(self, line: bytes) -> None:
         try:
-            if not line.isascii():
-                line.decode()
-            messages = parse_messages(line)
-        except ValueError:
-            messages = []
+            value = _json.loads(line)
+        except ValueError:  # also where it is not UTF-8
+            value = None
+        messages = value if isinstance(value, list) else [value]  # a list is a batch, as MCP had them in 2025-03-26
+        messages = [item for item in messages if isinstance(item, dict) and ("method" in item or "id" in item)]
         if not messages and line.strip():
             self._note_noise(len(line))
         for message in messages:
             self._route(message)
 
     def _route(self, message: Message) -> None:
-        if is_answer(message):
-            pending = self._calls.pop(_key(message.get("id")), None)
-            if pending is not None:  # else it comes late, or a second time, or was never asked for
-                pending.inbox.put(message)
+        if "method" not in message:
+            if "result" in message or "error" in message:
+                pending = self._calls.pop(answered_id(message), None)
+                if pending is not None:  # else it comes late, or a second time, or was never asked for
+                    pending.inbox.put(message)
             return
-        if message.get("method") == "notifications/progress" and "id" not in message:
-            params = message.get("params")
-            pending = self._calls.get(_key(params.get("progressToken"))) if isinstance(params, dict) else None
-            if pending is not None:
-                pending.inbox.put(message)
-                return
-        self._receiver(message)
+        pending = self._calls.get(progress_token(message))
+        if pending is not None:
+            pending.inbox.put(message)
+        else:
+            self._receiver(message)
 
     def _note_noise(self, size: int) -> None:
         say = log.debug if self._has_warned else log.warning
@@ -245,10 +263,3 @@ class StdioLink:
         words = self._words.text
         text = f"the MCP server {self._transport.shown!r} {self._end}"
         return f"{text}; it said last: {words}" if words else text
-
-
-def _key(id: object) -> object:
-    """The key that an id in an answer stands for; some servers give numbers back as text."""
-    if type(id) is int:
-        return id
-    return int(id) if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 19 else None

@@ -1,0 +1,156 @@
+"""Reading from a socket that several threads wait for, each for something else.
+
+To hand what has come from one thread to another costs several times what all the rest of a short call does. So whoever
+waits and finds that nobody reads does it for all, until its own has come. A loop in a thread of its own reads when
+several wait, and while nobody does.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Callable
+from select import POLLIN, poll
+from typing import Generic, TypeVar
+
+from .._mailbox import Empty, Mailbox
+from .sockets import Socket
+from .thread_scope import current
+from .thread_waits import LONGEST_WAIT, wait_for
+
+__all__ = ["Inbox", "SharedReader"]
+
+T = TypeVar("T")
+
+MAX_READ = 65_536  # bytes; a larger buffer is fetched from the system anew each time, which costs more than to read
+PAUSE_SECONDS = 0.05  # for the next caller to read by itself, before the loop does
+
+
+class Inbox(Generic[T]):
+    """What comes for one who waits; any thread may put."""
+
+    __slots__ = ("_bell", "_items")
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self._bell: Mailbox[None] | None = None  # made when it is needed, which it seldom is
+
+    def put(self, item: T) -> None:
+        self._items.append(item)
+        bell = self._bell
+        if bell is not None:
+            bell.put(None)
+
+    def wait(self) -> None:
+        """Wait until there is something."""
+        if self._bell is None:
+            self._bell = Mailbox()
+        while not self._items:
+            wait_for(self._bell)
+
+
+class SharedReader:
+    """Reads for all who wait.
+
+    Args:
+        sock: What is read from, for as long as `run` runs.
+        take: Takes what was read, and puts what it finds there into the inboxes; false ends the reading.
+        has_waiting: Whether somebody waits for something that is due soon.
+    """
+
+    def __init__(self, sock: Socket, take: Callable[[bytes], bool], has_waiting: Callable[[], bool]) -> None:
+        self._sock = sock
+        self._take = take
+        self._has_waiting = has_waiting
+        self._turn = deque([None])  # whoever has taken it out reads
+        self._poll = poll()
+        self._poll.register(sock, POLLIN)
+        self._main_thread = threading.main_thread().ident  # where Ctrl-C is to be seen
+        self._calls_for_loop: Mailbox[None] = Mailbox()
+        self._is_loop_waiting = False
+        self._is_ending = False
+        self._is_over = False
+
+    def run(self) -> None:
+        """The loop, which ends with the stream."""
+        while True:
+            if self._take_turn():
+                try:
+                    self._read_until_idle()
+                finally:
+                    self._turn.append(None)
+                if self._is_over:
+                    return
+                self._pause(PAUSE_SECONDS)
+            else:
+                self._is_loop_waiting = True
+                if not self._turn:  # else it was given back just now
+                    self._pause(None)
+                self._is_loop_waiting = False
+
+    def get(self, inbox: Inbox[T]) -> T:
+        """The next item of an inbox, read for if nobody does."""
+        items = inbox._items
+        if not items:
+            scope = current.get()
+            if scope.token is None and self._take_turn():  # a token could end the wait only by breaking the connection
+                try:
+                    longest = LONGEST_WAIT if threading.get_ident() == self._main_thread else math.inf
+                    while not items and not self._is_over:
+                        self._read_within(scope.timeout(), longest)
+                finally:
+                    self._turn.append(None)
+                    if self._is_loop_waiting or self._is_over or self._has_waiting():
+                        self._call_loop()
+            elif self._turn:
+                self._call_loop()
+            if not items:
+                inbox.wait()
+        return items.popleft()
+
+    def expect_end(self) -> None:
+        """Have the loop read from now on, as the stream is about to end."""
+        self._is_ending = True
+        self._call_loop()
+
+    def _take_turn(self) -> bool:
+        try:
+            self._turn.pop()
+        except IndexError:
+            return False
+        return True
+
+    def _call_loop(self) -> None:
+        if self._calls_for_loop.is_empty:
+            self._calls_for_loop.put(None)
+
+    def _pause(self, seconds: float | None) -> None:
+        try:
+            self._calls_for_loop.get(seconds)
+        except Empty:
+            pass
+
+    def _read_until_idle(self) -> None:
+        while not self._is_over:
+            self._poll.poll()
+            was_waited_for = self._has_waiting()
+            self._read()
+            if was_waited_for and not self._has_waiting() and not self._is_ending:
+                return
+
+    def _read_within(self, seconds: float | None, longest: float) -> None:
+        limit = longest if seconds is None or seconds > longest else seconds
+        if self._poll.poll(None if limit == math.inf else math.ceil(limit * 1000)):
+            self._read()
+
+    def _read(self) -> None:
+        self._is_over = True  # until all is taken: Ctrl-C may lose a part of it
+        try:
+            data = self._sock.recv(MAX_READ)
+        except BlockingIOError:
+            self._is_over = False
+        except OSError:
+            pass  # as good as an end
+        else:
+            self._is_over = not data or not self._take(data)
