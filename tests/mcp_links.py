@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,3 +24,24 @@ def faulty(*faults: str, **options: Any) -> StdioTransport:
 def a_call(method: str, params: Mapping[str, Any] | None = None) -> Call:
     """A call of a server."""
     return Call(next(_ids), method, params, Patience(method, 30, 30))
+
+
+def children() -> list[int]:
+    """Processes that this one has started and that are not reaped."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == os.getpid():
+            found.append(int(stat.parent.name))
+    return found
+
+
+def is_dead(pid: int) -> bool:
+    """One that nobody has waited for yet is dead too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-__all__ = ["PerOwner"]
+__all__ = ["PerOwner", "is_over"]
 
 T = TypeVar("T")
 
@@ -54,11 +54,16 @@ class PerOwner(Generic[T]):
     def _drop_closed(self) -> None:
         for reference in self._objects.keyrefs():
             owner = reference()
-            is_closed = getattr(owner, "is_closed", None)  # of an asyncio loop that is over, but not yet collected
-            if is_closed is not None and is_closed():
+            if is_over(owner):
                 item = self._objects.pop(owner, None)
                 if item is not None:
                     self._drop(item)
+
+
+def is_over(owner: object) -> bool:
+    """Whether an owner is an asyncio loop that is closed, and perhaps not yet collected."""
+    is_closed = getattr(owner, "is_closed", None)
+    return is_closed is not None and bool(is_closed())
 
 
 _all: WeakSet[PerOwner[Any]] = WeakSet()

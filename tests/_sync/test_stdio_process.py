@@ -20,7 +20,7 @@ from kova._runtime import workers
 from kova._runtime.scope import Deadline
 from kova._sync.mcp.stdio import StdioLink
 from kova.mcp import StdioTransport
-from tests.mcp_links import a_call, faulty
+from tests.mcp_links import a_call, children, faulty, is_dead
 from tests.observe import kova_threads, sockets, wait_until
 
 pytestmark = pytest.mark.anyio
@@ -42,26 +42,6 @@ def ask(link: StdioLink, method: str, params: dict[str, Any] | None = None) -> A
         message = pending.next()
     pending.close()
     return message["result"]["value"]
-
-
-def children() -> list[int]:
-    """Processes that this one has started and that are not reaped."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == os.getpid():
-            found.append(int(stat.parent.name))
-    return found
-
-
-def is_dead(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 # ---- starting

@@ -2,7 +2,7 @@
 
     python faulty.py [fault ...]
 
-It answers each request with what it was asked, once, unless the fault or the request's method says otherwise.
+It speaks just enough of MCP for a client: every method below is a tool as well.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 FAULTS = frozenset(sys.argv[1:])
 MIB = 1024 * 1024
 OUT = sys.stdout.buffer
+SAID: list[dict[str, Any]] = []  # all notifications, for the method `said`
+TOOL_CALLS: set[str] = set()  # ids of requests that call a tool
 
 
 def write(line: bytes) -> None:
@@ -30,7 +32,10 @@ def say(message: dict[str, Any]) -> None:
 
 
 def answer(id: object, value: object = "done") -> None:
-    say({"id": id, "result": {"value": value}})
+    """The value as the result of a method, or as the text of a tool."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    result = {"content": [{"type": "text", "text": text}]} if str(id) in TOOL_CALLS else {"value": value}
+    say({"id": id, "result": result})
 
 
 def sleeper() -> subprocess.Popen[bytes]:
@@ -61,6 +66,20 @@ def serve(message: dict[str, Any]) -> None:
     """Answer one message; the method says in what way."""
     id, method, params = message.get("id"), message.get("method"), message.get("params", {})
     match method:
+        case "server/discover":
+            if "dies_on_probe" in FAULTS:
+                sys.exit(1)
+            if "ignores_probe" not in FAULTS:
+                say({"id": id, "error": {"code": -32601, "message": "Method not found"}})
+        case "initialize":
+            info = {"name": "faulty", "version": "1"}
+            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+            say({"id": id, "result": result})
+        case "tools/list":
+            say({"id": id, "result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}})
+        case "tools/call":
+            TOOL_CALLS.add(str(id))
+            serve({"id": id, "method": params["name"], "params": params.get("arguments", {})})
         case "die":
             sys.stderr.write("out of cheese\n")
             sys.stderr.flush()
@@ -111,9 +130,6 @@ def serve(message: dict[str, Any]) -> None:
             answer(id, SAID)
         case _ if id is not None:
             answer(id)
-
-
-SAID: list[dict[str, Any]] = []  # all notifications, for the method `said`
 
 
 def main() -> None:

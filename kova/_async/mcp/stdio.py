@@ -20,6 +20,7 @@ from ..._mcp.last_words import LastWords, how_it_ended
 from ..._mcp.lines import Lines, LineTooLong
 from ..._runtime import aio as rt
 from ..._runtime.children import Child
+from ..._runtime.owners import is_over
 from ...errors import ConnectionError, KovaError, StreamError
 from ...mcp.transports import StdioTransport
 from .link import Receiver
@@ -69,6 +70,7 @@ class AsyncStdioLink:
         self._receiver = receiver
         self._child: Child | None = None
         self._reader: rt.SharedReader | None = None
+        self._owner: object = None
         self._background = rt.Background()
         self._calls: dict[int | None, AsyncStdioCall] = {}
         self._standing: set[int] = set()  # ids of calls that are answered only when they end
@@ -90,6 +92,7 @@ class AsyncStdioLink:
             self._child = Child([program, *self._transport.args], cwd=self._transport.cwd, env=env)
         except (OSError, RuntimeError, ValueError) as error:
             raise ConnectionError(f"cannot start the MCP server {self._transport.shown!r}: {error}") from error
+        self._owner = rt.owner()
         self._reader = rt.SharedReader(self._child.stdout, self._feed, self._has_waiting)
         self._end = None
         self._background.start_soon(self._read, self._child, self._reader)
@@ -126,6 +129,9 @@ class AsyncStdioLink:
         if child is None or self._reader is None:
             return
         self._reader.expect_end()
+        if is_over(self._owner):
+            child.release(child.stdout)
+            child.release(child.stderr)
         try:
             with rt.shield(CLOSE_SECONDS):
                 await rt.run_blocking(child.close)

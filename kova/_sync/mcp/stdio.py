@@ -23,6 +23,7 @@ from ..._mcp.last_words import LastWords, how_it_ended
 from ..._mcp.lines import Lines, LineTooLong
 from ..._runtime import threads as rt
 from ..._runtime.children import Child
+from ..._runtime.owners import is_over
 from ...errors import ConnectionError, KovaError, StreamError
 from ...mcp.transports import StdioTransport
 from .link import Receiver
@@ -72,6 +73,7 @@ class StdioLink:
         self._receiver = receiver
         self._child: Child | None = None
         self._reader: rt.SharedReader | None = None
+        self._owner: object = None
         self._background = rt.Background()
         self._calls: dict[int | None, StdioCall] = {}
         self._standing: set[int] = set()  # ids of calls that are answered only when they end
@@ -93,6 +95,7 @@ class StdioLink:
             self._child = Child([program, *self._transport.args], cwd=self._transport.cwd, env=env)
         except (OSError, RuntimeError, ValueError) as error:
             raise ConnectionError(f"cannot start the MCP server {self._transport.shown!r}: {error}") from error
+        self._owner = rt.owner()
         self._reader = rt.SharedReader(self._child.stdout, self._feed, self._has_waiting)
         self._end = None
         self._background.start_soon(self._read, self._child, self._reader)
@@ -129,6 +132,9 @@ class StdioLink:
         if child is None or self._reader is None:
             return
         self._reader.expect_end()
+        if is_over(self._owner):
+            child.release(child.stdout)
+            child.release(child.stderr)
         try:
             with rt.shield(CLOSE_SECONDS):
                 rt.run_blocking(child.close)
