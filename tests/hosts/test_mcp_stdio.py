@@ -7,6 +7,7 @@ import gc
 import logging
 import threading
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,12 +73,11 @@ def test_a_program_that_is_killed_leaves_no_server() -> None:
 
 
 @pytest.mark.parametrize("options", ["", "timeout=50", "cancel=kova.CancellationToken()"])
-def test_ctrl_c_in_a_call(options: str) -> None:
-    """T10: the call raises, the server is not hit, and goes on."""
+def test_ctrl_c_in_a_call(tmp_path: Path, options: str) -> None:
+    """T10: the call raises; the server is not hit, and goes on."""
     source = f"""
-        client = kova.MCPClient(faulty(), protocol="legacy")
+        client = kova.MCPClient(faulty(env={{"TOUCH": reached}}), protocol="legacy")
         server = client.call_tool("pid").text
-        say("calls")
         try:
             client.call_tool("be_silent", {options})
         except KeyboardInterrupt:
@@ -85,8 +85,9 @@ def test_ctrl_c_in_a_call(options: str) -> None:
         say(client.call_tool("pid").text == server)
         client.close()
     """
-    with Script(source, "-W", "error", prelude=PRELUDE) as script:
-        script.expect("calls")
+    reached = tmp_path / "reached"
+    with Script(source, "-W", "error", prelude=PRELUDE, reached=str(reached)) as script:
+        wait_until(reached.exists, "the server has the call")
         pressed = script.interrupt()
         assert script.expect("interrupted") - pressed < INTERRUPTED_WITHIN
         script.expect("True")
@@ -94,10 +95,10 @@ def test_ctrl_c_in_a_call(options: str) -> None:
         assert script.errors == ""
 
 
-def test_ctrl_c_while_a_server_is_closed_that_refuses_to_end() -> None:
+def test_ctrl_c_while_a_server_is_closed_that_refuses_to_end(tmp_path: Path) -> None:
     """T10, M1: it is killed at once."""
     source = """
-        client = kova.MCPClient(faulty("stays"), protocol="legacy")
+        client = kova.MCPClient(faulty("stays", env={"TOUCH": reached}), protocol="legacy")
         say(client.call_tool("pid").text)
         try:
             client.close()
@@ -105,8 +106,10 @@ def test_ctrl_c_while_a_server_is_closed_that_refuses_to_end() -> None:
             say("interrupted")
         time.sleep(60)
     """
-    with Script(source, prelude=PRELUDE) as script:
+    reached = tmp_path / "reached"
+    with Script(source, prelude=PRELUDE, reached=str(reached)) as script:
         server = int(script.line()[1])
+        wait_until(reached.exists, "the server's input is at its end")
         pressed = script.interrupt()
         assert script.expect("interrupted") - pressed < INTERRUPTED_WITHIN
         wait_until(lambda: is_dead(server), "the server is dead")

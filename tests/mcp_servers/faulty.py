@@ -38,6 +38,13 @@ def answer(id: object, value: object = "done") -> None:
     say({"id": id, "result": result})
 
 
+def touch() -> None:
+    """Tell the test, if it wants to know, that the server does nothing from now on."""
+    if "TOUCH" in os.environ:
+        with open(os.environ["TOUCH"], "w"):
+            pass
+
+
 def sleeper() -> subprocess.Popen[bytes]:
     """A process that holds what this one has open."""
     return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)"])
@@ -89,7 +96,7 @@ def serve(message: dict[str, Any]) -> None:
         case "leave":  # another process, which keeps all pipes open, and is named to the caller
             answer(id, sleeper().pid)
         case "be_silent":
-            pass
+            touch()
         case "close_output":
             os.close(1)
         case "text_id":
@@ -140,6 +147,7 @@ def main() -> None:
             SAID.append(message)
         serve(message)
     if "stays" in FAULTS:
+        touch()
         time.sleep(300)
 
 
