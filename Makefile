@@ -13,7 +13,7 @@ OFFICIAL_PY := $(OFFICIAL_VENV)/bin/python
 OFFICIAL_INSTALLED := $(OFFICIAL_VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo test-official
+.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo test-official mcp-servers
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -47,6 +47,9 @@ bench: $(INSTALLED)  ## measure kova against the same work by hand on httpx
 
 docs: $(INSTALLED)  ## check that the examples in the documentation compile
 	$(PY) -P scripts/check_docs.py
+
+mcp-servers: $(INSTALLED)  ## install the public MCP servers that the tests talk to, which do so too when they are missing
+	$(PY) -P scripts/mcp_servers.py
 
 conformance: $(INSTALLED)  ## play the public conformance suite for MCP clients (needs npm)
 	$(PY) -P scripts/conformance.py

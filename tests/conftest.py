@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.mcp_http_server import MCPHTTPServer
+from tests.real_servers import RealServers
 from tests.server import ModelServer
 
 # How long an example takes says more of what else the machine does than of kova; pytest-timeout ends what hangs.
@@ -49,3 +50,10 @@ def mcp_server() -> Iterator[MCPHTTPServer]:
     """An MCP server over HTTP that does what the test says."""
     with MCPHTTPServer() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def real_servers() -> Iterator[RealServers]:
+    """Public MCP servers, which are installed when they are missing."""
+    with RealServers() as servers:
+        yield servers

@@ -27,15 +27,16 @@ def a_call(method: str, params: Mapping[str, Any] | None = None) -> Call:
 
 
 def children() -> list[int]:
-    """Processes that this one has started and that are not reaped."""
+    """Processes that kova has started here and that are not reaped: each leads a session of its own."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[1]) == os.getpid():
-            found.append(int(stat.parent.name))
+        pid, parent, session = stat.parent.name, int(fields[1]), fields[3]
+        if parent == os.getpid() and session == pid:
+            found.append(int(pid))
     return found
 
 

@@ -17,11 +17,11 @@ MOST_OBJECTS, MOST_BLOCKS = 200, 500
 SYN_SENT = "02"  # as /proc/net/tcp writes it
 
 
-def wait_until(condition: Callable[[], object], what: str) -> None:
+def wait_until(condition: Callable[[], object], what: str, *, limit: float = LIMIT) -> None:
     """Wait for a condition; fail after a while."""
-    end = time.monotonic() + LIMIT
+    end = time.monotonic() + limit
     while not condition():
-        assert time.monotonic() < end, f"after {LIMIT:g} s still not: {what}"
+        assert time.monotonic() < end, f"after {limit:g} s still not: {what}"
         time.sleep(0.005)
 
 
