@@ -54,6 +54,12 @@ def begin() -> None:
     if "dies_at_start" in FAULTS:
         sys.stderr.write("\x1b[31mno configuration\x1b[0m\n")
         sys.exit(3)
+    if "dies_at_second_start" in FAULTS:
+        with open(os.environ["STARTS"], "a+") as starts:
+            starts.write("x")
+            starts.seek(0)
+            if starts.read() == "xx":
+                sys.exit(4)
     if "banner" in FAULTS:
         write(b"Welcome to the server!")
         write(b"")
@@ -125,6 +131,9 @@ def serve(message: dict[str, Any]) -> None:
             answer(id, "x" * params["size"])
         case "long_without_id":
             write(b'{"result": {"value": "' + b"x" * params["size"] + b'"}, "id": %d}' % id)
+        case "echo_later":
+            time.sleep(params["seconds"])
+            answer(id, params["text"])
         case "size":
             answer(id, len(params["data"]))
         case "pid":
