@@ -14,6 +14,7 @@ import pytest
 
 import kova
 from kova._runtime import threads as rt
+from kova._runtime.scope import Deadline
 from kova.mcp import MCPResource, MCPResourceLink
 from tests.mcp_links import children
 from tests.real_servers import EVERYTHING, RealServers
@@ -105,12 +106,14 @@ def test_what_the_server_asks_for(real_servers: RealServers, name: str, tmp_path
 
 def test_log_messages_reach_their_handler_and_a_lingering_server_is_ended(real_servers: RealServers) -> None:
     """M1: with simulated logging on, the server goes on when its input has ended."""
-    logged: rt.Channel[tuple[Any, ...]] = rt.Channel()
+    logged: list[tuple[Any, ...]] = []
     transport = real_servers.transport("everything-stdio")
-    with kova.MCPClient(transport, on_log=lambda *values: logged.put(values)) as client:
+    with kova.MCPClient(transport, on_log=lambda *values: logged.append(values)) as client:
         assert "Started" in (client.call_tool("toggle-simulated-logging")).text
-        with rt.move_on_after(30):
-            level, data, _ = logged.get()
+        with rt.fail_at(Deadline(30, "a message")):
+            while not logged:
+                rt.sleep(0.01)
+        level, data, _ = logged[0]
         assert level in ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
         assert data
     assert not children()

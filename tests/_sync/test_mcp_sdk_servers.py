@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import itertools
+import uuid
 from typing import Any
 
 import pytest
@@ -18,7 +18,6 @@ from tests.real_servers import SDKS, RealServers
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 VERSIONS = {"sdk-1": "2025-11-25", "sdk-2": "2026-07-28"}
-_names = (f"extra_{number}" for number in itertools.count())
 
 
 @pytest.fixture(params=SDKS)
@@ -66,10 +65,10 @@ def test_what_tools_give(real_servers: RealServers, name: str) -> None:
 
 def test_what_happens_beside_calls(real_servers: RealServers, name: str) -> None:
     """The server is told of calls that nobody waits for any more, and tells when its tools change."""
-    changed: rt.Channel[None] = rt.Channel()
-    new = next(_names)
+    changed: list[bool] = []
+    new = f"extra_{uuid.uuid4().hex}"  # the servers over HTTP are there for all tests
     transport = real_servers.transport(name)
-    with kova.MCPClient(transport, on_tools_changed=lambda: changed.put(None)) as client:
+    with kova.MCPClient(transport, on_tools_changed=lambda: changed.append(True)) as client:
         before = int((client.call_tool("how_many_were_cancelled")).text)
         with pytest.raises(kova.TimeoutError, match="the MCP tool wait took longer than 0.3 s"):
             client.call_tool("wait", timeout=0.3)
@@ -84,6 +83,7 @@ def test_what_happens_beside_calls(real_servers: RealServers, name: str) -> None
         assert new not in [tool.name for tool in client.list_tools()]
         client.call_tool("grow", {"name": new})
         with rt.fail_at(Deadline(30, "being told of a new tool")):
-            changed.get()
+            while not changed:
+                rt.sleep(0.01)
         assert new in [tool.name for tool in client.list_tools()]
         assert (client.call_tool(new)).text == new
