@@ -220,24 +220,24 @@ class StdioLink:
         except ValueError:  # also where it is not UTF-8
             value = None
         messages = value if isinstance(value, list) else [value]  # a list is a batch, as MCP had them in 2025-03-26
-        messages = [item for item in messages if isinstance(item, dict) and ("method" in item or "id" in item)]
-        if not messages and line.strip():
-            self._note_noise(len(line))
+        is_noise = True
         for message in messages:
-            self._route(message)
+            if type(message) is dict and ("method" in message or "id" in message):
+                is_noise = False
+                self._route(message)
+        if is_noise and line.strip():
+            self._note_noise(len(line))
 
     def _route(self, message: Message) -> None:
         if "method" not in message:
-            if "result" in message or "error" in message:
-                pending = self._calls.pop(answered_id(message), None)
-                if pending is not None:  # else it comes late, or a second time, or was never asked for
-                    pending.inbox.put(message)
-            return
-        pending = self._calls.get(progress_token(message))
-        if pending is not None:
-            pending.inbox.put(message)
+            id = message["id"]
+            pending = self._calls.pop(id if type(id) is int else answered_id(message), None)
         else:
-            self._receiver(message)
+            pending = self._calls.get(progress_token(message))
+            if pending is None:
+                self._receiver(message)
+        if pending is not None:  # else it comes late, or a second time, or was never asked for
+            pending.inbox.put(message)
 
     def _note_noise(self, size: int) -> None:
         say = log.debug if self._has_warned else log.warning
