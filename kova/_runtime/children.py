@@ -71,7 +71,6 @@ class Child:
         self._unread = {self.stdout, self.stderr}
         self._read = threading.Event()  # set when both have been given back
         self._reaped = threading.Event()
-        self._signalling = threading.RLock()  # the id is free for others once the process is reaped
         self._kept: deque[bytes] = deque()  # what is to be written when the child reads again
         self._is_flushing = False
         self._is_input_over = False
@@ -175,21 +174,18 @@ class Child:
         self.signal(signal.SIGKILL)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the group, if it is still there."""
-        with self._signalling:
-            if not self._reaped.is_set():
-                try:
-                    os.killpg(self._process.pid, number)
-                except (ProcessLookupError, PermissionError):
-                    pass  # nothing of it is left but what waits to be reaped
+        """Send a signal to the group, if it is still there. The system gives its id to nobody else while it is."""
+        if not self._reaped.is_set():
+            try:
+                os.killpg(self._process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                pass  # nothing of it is left
 
     def _watch(self) -> None:
         """Wait for the end, so that it is noticed and reaped whatever the readers do, and end what it leaves behind."""
-        _wait_unreaped(self._process)
-        with self._signalling:
-            self.signal(signal.SIGKILL)  # those that it has started, and that may hold its streams
-            self._process.wait()
-            self._reaped.set()
+        self._process.wait()
+        self.signal(signal.SIGKILL)  # those that it has started, and that may hold its streams
+        self._reaped.set()
         if not self._read.wait(KILLED_SECONDS):  # one that has left the group holds them, or nobody reads
             sockets.wake(self.stdout)
             sockets.wake(self.stderr)
@@ -198,24 +194,12 @@ class Child:
     def forget(self) -> None:
         """Leave the process to the one that has started it: this is a forked copy."""
         self._writing = threading.RLock()
-        self._signalling = threading.RLock()
         self._is_input_over = True
         self._process.returncode = 0  # else it is waited for, with a warning, when it is collected
         self._reaped.set()
         self._read.set()
         for sock in (self.stdin, self.stdout, self.stderr):
             sock.close()
-
-
-def _wait_unreaped(process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process has ended, and leave its id in use where the system can."""
-    if hasattr(os, "waitid"):
-        try:
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        except ChildProcessError:
-            pass  # the program wants all children reaped by the system
-    else:
-        process.wait()
 
 
 # ---- all that are running: ended with the interpreter, and left alone by forked copies of it

@@ -60,7 +60,7 @@ def open_socket(family: int) -> Socket:
 def open_pair() -> tuple[Socket, socket.socket]:
     """Two connected sockets: one for this process, and one for a child, to which it is a pipe in both directions."""
     ours, theirs = socket.socketpair()
-    theirs.setblocking(True)  # whatever the default is here
+    os.set_blocking(theirs.fileno(), True)  # as programs expect, whatever sockets of this process are
     mine = Socket(ours.family, ours.detach())
     mine.setblocking(False)
     return mine, theirs

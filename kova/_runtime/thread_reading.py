@@ -8,10 +8,10 @@ several wait, and while nobody does.
 from __future__ import annotations
 
 import math
+import select
 import threading
 from collections import deque
 from collections.abc import Callable
-from select import POLLIN, poll
 from typing import Generic, TypeVar
 
 from .._mailbox import Empty, Mailbox
@@ -64,8 +64,8 @@ class SharedReader:
         self._take = take
         self._has_waiting = has_waiting
         self._turn = deque([None])  # whoever has taken it out reads
-        self._poll = poll()
-        self._poll.register(sock, POLLIN)
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
         self._main_thread = threading.main_thread().ident  # where Ctrl-C is to be seen
         self._calls_for_loop: Mailbox[None] = Mailbox()
         self._is_loop_waiting = False

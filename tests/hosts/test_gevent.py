@@ -181,3 +181,32 @@ def test_a_forked_child(server: ModelServer) -> None:
     """
     assert run(AGENT + source, prelude=PATCHED, url=server.url) == ["child", "parent again"]
     assert server.connections == 2
+
+
+def test_a_server_as_a_process_holds_up_no_greenlet() -> None:
+    """T5, M2: calls of several greenlets at once, one that takes long, and the closing."""
+    source = """
+    from tests.mcp_links import children, faulty
+
+    client = kova.MCPClient(faulty(), protocol="legacy")
+    client.call_tool("echo")
+    ticks = []
+
+    def tick():
+        while True:
+            ticks.append(1)
+            gevent.sleep(0.01)
+
+    ticking = gevent.spawn(tick)
+    try:
+        client.call_tool("be_silent", timeout=0.5)
+    except kova.TimeoutError:
+        say(len(ticks) > 5)
+    calls = [gevent.spawn(client.call_tool, "echo") for _ in range(5)]
+    gevent.joinall(calls)
+    say([call.value.text for call in calls] == ["done"] * 5)
+    client.close()
+    say(children())
+    ticking.kill()
+    """
+    assert run(source, prelude=PATCHED) == ["True", "True", "[]"]

@@ -165,6 +165,18 @@ def test_a_client_may_be_closed_after_its_loop(run_loop: Callable[..., Any], cap
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+def test_a_server_ends_with_the_loop_of_a_client_that_nobody_closes() -> None:
+    """M1: not only with the program."""
+
+    async def use() -> int:
+        client = kova.AsyncMCPClient(faulty(), protocol="legacy")
+        return int((await client.call_tool("pid")).text)
+
+    server = asyncio.run(use())
+    wait_until(lambda: is_dead(server), "the server is dead")
+    wait_until(lambda: not children(), "it is reaped")
+
+
 def test_a_client_may_be_closed_after_a_loop_that_was_closed_without_care(caplog: pytest.LogCaptureFixture) -> None:
     """M1: without cancelling its tasks, as old code does."""
     gc.collect()

@@ -179,6 +179,9 @@ class AsyncStdioLink:
     async def _read(self, child: Child, reader: rt.SharedReader) -> None:
         try:
             await reader.run()
+        except BaseException:  # its loop ends: the server does too, whether or not anybody closes the link
+            child.end_input()
+            raise
         finally:
             self._end = self._end or "closed its output"
             child.release(child.stdout)
@@ -186,6 +189,7 @@ class AsyncStdioLink:
         with rt.move_on_after(STATUS_SECONDS):
             await self._words_ended.get()
         self._fail_calls(how_it_ended(status))
+        child.end_input()
 
     async def _listen(self, child: Child) -> None:
         """Read what the server writes to stderr, else it would stop when nobody does."""

@@ -182,6 +182,9 @@ class StdioLink:
     def _read(self, child: Child, reader: rt.SharedReader) -> None:
         try:
             reader.run()
+        except BaseException:  # its loop ends: the server does too, whether or not anybody closes the link
+            child.end_input()
+            raise
         finally:
             self._end = self._end or "closed its output"
             child.release(child.stdout)
@@ -189,6 +192,7 @@ class StdioLink:
         with rt.move_on_after(STATUS_SECONDS):
             self._words_ended.get()
         self._fail_calls(how_it_ended(status))
+        child.end_input()
 
     def _listen(self, child: Child) -> None:
         """Read what the server writes to stderr, else it would stop when nobody does."""
