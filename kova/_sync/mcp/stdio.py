@@ -13,7 +13,7 @@ import os
 import re
 
 from ... import _json
-from ..._log import logger
+from ..._log import log
 from ..._mcp.calls import Call
 from ..._mcp.commands import resolve_command
 from ..._mcp.environment import server_environment
