@@ -56,7 +56,7 @@ def messages_from_json(data: str | bytes | list[Any]) -> list[ConversationMessag
         try:
             data = _json.loads(data)
         except ValueError as error:
-            raise SerializationError(f"the messages are not JSON: {error}") from error
+            raise SerializationError(f"the messages are not JSON: {error}") from None
     if not isinstance(data, list):
         raise SerializationError(f"the messages: expected a list, got {_kind(data)}")
     return [_message_from_dict(item, f"messages[{index}]") for index, item in enumerate(data)]
@@ -141,7 +141,7 @@ def _read_image(fields: Fields, place: str) -> ImageBlock:
     try:
         raw = None if data is None else base64.b64decode(data, validate=True)
     except ValueError as error:
-        raise SerializationError(f"{place}.data: not base64: {error}") from error
+        raise SerializationError(f"{place}.data: not base64: {error}") from None
     return ImageBlock(_text(fields, "media_type", place), raw, url)
 
 

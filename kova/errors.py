@@ -101,6 +101,9 @@ def _rebuild(cls: type[KovaError], args: tuple[Any, ...], state: dict[str, Any])
 
 
 def _capped(message: str) -> str:
+    """The message as it can be printed: cut, and without halves of characters, which servers cut in two."""
+    if not message.isascii():
+        message = message.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return message if len(message) <= MESSAGE_LIMIT else message[: MESSAGE_LIMIT - 1] + "…"
 
 

@@ -12,6 +12,7 @@ import h11
 
 from .._proxies import Proxy
 from .._runtime.scope import Deadline
+from .._wire.http_faults import fault_text
 from ..errors import ConnectionError
 from .network import AsyncNetworkStream
 
@@ -114,7 +115,7 @@ class AsyncConnection:
         try:
             return self._http.next_event()
         except h11.RemoteProtocolError as error:
-            raise ConnectionError(f"the connection to {self.origin.host} broke off: {error}") from error
+            raise ConnectionError(f"the connection to {self.origin.host} broke off: {fault_text(error)}") from None
 
     async def _read(self) -> bytes:
         try:

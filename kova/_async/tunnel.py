@@ -5,6 +5,7 @@ from __future__ import annotations
 import h11
 
 from .._proxies import Proxy
+from .._wire.http_faults import fault_text
 from ..errors import ConnectionError
 from .network import AsyncNetworkStream
 
@@ -27,7 +28,9 @@ async def open_tunnel(stream: AsyncNetworkStream, proxy: Proxy, host: str, port:
         while not isinstance(event := http.next_event(), h11.Response):
             if event is h11.NEED_DATA:
                 http.receive_data(await stream.read())
-    except (OSError, h11.RemoteProtocolError) as error:
+    except OSError as error:
         raise ConnectionError(f"the proxy {proxy.host}:{proxy.port} failed: {error}") from error
+    except h11.RemoteProtocolError as error:
+        raise ConnectionError(f"the proxy {proxy.host}:{proxy.port} failed: {fault_text(error)}") from None
     if not 200 <= event.status_code < 300:
         raise ConnectionError(f"the proxy {proxy.host}:{proxy.port} refused to connect: HTTP {event.status_code}")

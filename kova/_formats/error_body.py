@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -90,14 +90,17 @@ def _words_of_text(text: str, depth: int) -> str:
     return text
 
 
-def body_text(body: bytes) -> str:
-    """A short text from a body that is no JSON, such as a front end's page."""
+def body_text(body: bytes, secrets: Iterable[str]) -> str:
+    """A short text from a body that is no JSON, such as a front end's page.
+
+    Secrets are masked before it is cut: half a key would not be found any more.
+    """
     text = body[:20_000].decode(errors="replace")
     if re.match(r"\s*<", text):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.DOTALL | re.IGNORECASE)
         text = title[1] if title else re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL)
         text = html.unescape(text)
-    text = " ".join(mask(text).split())
+    text = " ".join(mask(text, secrets).split())
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
@@ -109,7 +112,7 @@ def status_text(status: int) -> str:
         return f"HTTP {status}"
 
 
-def failure_message(status: int, headers: Mapping[str, str], body: bytes, payload: Any) -> str:
+def failure_message(status: int, headers: Mapping[str, str], body: bytes, payload: Any, secrets: Iterable[str]) -> str:
     """What an HTTP status other than 2xx means, in words.
 
     Args:
@@ -117,6 +120,7 @@ def failure_message(status: int, headers: Mapping[str, str], body: bytes, payloa
         headers: The answer's headers, the names in lower case.
         body: The answer's body.
         payload: The body's JSON value; None where it has none.
+        secrets: What must not be shown.
     """
     if 300 <= status < 400:
         target = mask_url(headers.get("location", "another address"))
@@ -124,4 +128,4 @@ def failure_message(status: int, headers: Mapping[str, str], body: bytes, payloa
     message = error_message(payload)
     if message:
         return message
-    return ": ".join(filter(None, [status_text(status), "" if payload is not None else body_text(body)]))
+    return ": ".join(filter(None, [status_text(status), "" if payload is not None else body_text(body, secrets)]))

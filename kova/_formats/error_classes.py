@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..errors import ProviderErrorClass
+from .secrets import mask
 
 __all__ = ["code_class", "request_id", "status_class"]
 
@@ -47,6 +48,7 @@ def code_class(code: object) -> ProviderErrorClass | None:
     return status_class(code) if isinstance(code, int) and 400 <= code < 600 else None
 
 
-def request_id(headers: Mapping[str, str]) -> str | None:
-    """The server's id of the request, from the headers of its answer (names in lower case)."""
-    return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None)
+def request_id(headers: Mapping[str, str], secrets: Iterable[str] = ()) -> str | None:
+    """The server's id of the request, from the headers of its answer (names in lower case), without secrets."""
+    found = next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None)
+    return None if found is None else mask(found, secrets)

@@ -57,7 +57,7 @@ class EventStreamParser(StreamDriver[bytes]):
             try:
                 value = loads(payload)
             except ValueError:
-                value = odd_value(payload)
+                value = odd_value(payload, self._request.secrets)
             if read(value, events):
                 self.finished = True
                 return

@@ -165,7 +165,7 @@ class StreamDriver(Generic[F]):
     def _read_bare(self, body: bytes, events: list[StreamEvent]) -> None:
         value = json_body(body)
         if value is None:
-            raise StreamError(f"the answer is neither {self._form} nor JSON: {body_text(body)}")
+            raise StreamError(f"the answer is neither {self._form} nor JSON: {body_text(body, self._request.secrets)}")
         self._read_whole(value, events)
 
     def _stop(self) -> StopEvent:
@@ -177,8 +177,11 @@ class StreamDriver(Generic[F]):
         return StopEvent(self.response().stop_reason, stop.raw_stop_reason)
 
 
-def odd_value(payload: bytes) -> Any:
-    """The value of a payload that is not quite JSON."""
+def odd_value(payload: bytes, secrets: Iterable[str]) -> Any:
+    """The value of a payload that is not quite JSON.
+
+    Its errors show no context: that of the JSON library holds the whole payload.
+    """
     if not payload.strip():
         return None
     try:
@@ -186,5 +189,5 @@ def odd_value(payload: bytes) -> Any:
     except ValueError:
         pass
     if payload.lstrip().startswith((b"{", b"[")):
-        raise StreamError("the stream holds malformed JSON, or JSON that was cut")
-    raise StreamError(f"the stream holds something that is no JSON: {body_text(payload)}")
+        raise StreamError("the stream holds malformed JSON, or JSON that was cut") from None
+    raise StreamError(f"the stream holds something that is no JSON: {body_text(payload, secrets)}") from None

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary, ref
 from .._formats.wire import WireRequest
 from .._runtime import sockets
 from .._runtime import threads as rt
+from .._wire.http_faults import fault_text
 from ..cancellation import CancellationToken
 from ..errors import ConnectionError, KovaError, StreamError, TimeoutError
 from .connection import DRAIN_SECONDS
@@ -52,7 +53,7 @@ class InjectedClient:
             )
             response = rt.call(self._send, built, abandoned)
         except Exception as error:
-            raise as_kova_error(error, self._library) from error
+            raise as_kova_error(error, self._library) from cause_of(error, self._library)
         except BaseException:
             abandoned.cancel()
             raise
@@ -87,7 +88,7 @@ class InjectedResponse:
         try:
             piece: bytes = rt.call(self._next, stop=self._stop)
         except Exception as error:
-            raise as_kova_error(error, self._library) from error
+            raise as_kova_error(error, self._library) from cause_of(error, self._library)
         return piece
 
     def _next(self) -> bytes:
@@ -121,6 +122,11 @@ class InjectedResponse:
         self._response.close()
 
 
+def cause_of(error: Exception, library: Any) -> Exception | None:
+    """The cause of the error that stands for an exception; None where the exception quotes what the server sent."""
+    return None if isinstance(error, library.RemoteProtocolError) else error
+
+
 def as_kova_error(error: Exception, library: Any) -> KovaError:
     """An exception of the client's library as the error of kova's that it means."""
     if isinstance(error, KovaError):
@@ -131,6 +137,8 @@ def as_kova_error(error: Exception, library: Any) -> KovaError:
     text = f"{type(error).__name__}: {reason or 'no message'}"
     if isinstance(error, library.TimeoutException):
         return TimeoutError(f"http_client timed out: {text}", 0.0)
+    if isinstance(error, library.RemoteProtocolError):
+        return ConnectionError(f"the connection failed: {type(error).__name__}: {fault_text(error)}")
     if isinstance(error, library.TransportError):
         return ConnectionError(f"the connection failed: {text}")
     if isinstance(error, library.DecodingError):

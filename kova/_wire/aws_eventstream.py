@@ -103,4 +103,4 @@ class AWSEventStreamParser:
         try:
             return next(self._buffer, None)
         except self._faults as error:
-            raise StreamError(f"the event stream is corrupt: {type(error).__name__}: {error}") from error
+            raise StreamError(f"the event stream is corrupt: {type(error).__name__}: {error}") from None

@@ -134,4 +134,4 @@ def test_what_is_made_of_a_tuple_of_tools_is_made_once():
     ],
 )
 def test_a_failure_in_words(status, headers, body, message):
-    assert failure_message(status, headers, body, json_body(body)) == message
+    assert failure_message(status, headers, body, json_body(body), ()) == message

@@ -58,7 +58,7 @@ def parse_error(
         secrets: What must not be in the message.
     """
     payload = json_body(body)
-    message = failure_message(status, headers, body, payload)
+    message = failure_message(status, headers, body, payload, {*secrets, *request.secrets})
     return _error(payload, message, request, status, headers, secrets)
 
 
@@ -87,6 +87,7 @@ def _error(
     headers: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
 ) -> ProviderError:
+    hidden = {*secrets, *request.secrets}
     fields = error_fields(payload)
     kind = fields.get("type")
     provider_class = _class(fields, status)
@@ -94,11 +95,11 @@ def _error(
         provider_class is ProviderErrorClass.INVALID_REQUEST and _CONTEXT_WORDS.search(message) is not None
     )
     return ProviderError(
-        mask(message, {*secrets, *request.secrets}),
+        mask(message, hidden),
         status_code=status,
         provider_class=provider_class,
         retry_after=retry_after(headers or {}),
-        request_id=request_id(headers or {}) or _request_id(payload),
+        request_id=request_id(headers or {}, hidden) or _request_id(payload, hidden),
         provider=PROVIDER,
         model=request.model or None,
         is_quota_exhausted=kind == "billing_error",
@@ -122,7 +123,7 @@ def _numeric_class(fields: Mapping[str, Any]) -> ProviderErrorClass | None:
     return next((kind for kind in map(code_class, map(fields.get, _CODES)) if kind is not None), None)
 
 
-def _request_id(payload: Any) -> str | None:
+def _request_id(payload: Any, secrets: Iterable[str]) -> str | None:
     """The id of the request as the body has it, for streams, whose errors have no headers of their own."""
     said = payload.get("request_id") if isinstance(payload, Mapping) else None
-    return said if isinstance(said, str) else None
+    return mask(said, secrets) if isinstance(said, str) else None

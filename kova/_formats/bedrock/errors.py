@@ -76,7 +76,7 @@ def parse_error(
     name = headers.get("x-amzn-errortype") or _type(fields)
     message = "" if 300 <= status < 400 else _message(fields)
     if not message:
-        message = failure_message(status, headers, body, payload)
+        message = failure_message(status, headers, body, payload, {*secrets, *request.secrets})
         if name and message == status_text(status):
             message = f"{message}: {_bare(name)}"
     return _error(name, message, request, status, headers, secrets)
@@ -127,17 +127,18 @@ def _error(
     headers: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
 ) -> ProviderError:
+    hidden = {*secrets, *request.secrets}
     key = _bare(name).lower().removesuffix("exception")
     provider_class = _CLASSES.get(key) or code_class(key)
     if provider_class is None:
         provider_class = ProviderErrorClass.OTHER if status is None else status_class(status)
     is_refused = provider_class is ProviderErrorClass.INVALID_REQUEST
     return ProviderError(
-        mask(message, {*secrets, *request.secrets}),
+        mask(message, hidden),
         status_code=status,
         provider_class=provider_class,
         retry_after=retry_after(headers or {}),
-        request_id=request_id(headers or {}),
+        request_id=request_id(headers or {}, hidden),
         provider=PROVIDER,
         model=request.model or None,
         is_quota_exhausted=key == _QUOTA,

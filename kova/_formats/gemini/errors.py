@@ -59,7 +59,7 @@ def parse_error(
         secrets: What must not be in the message.
     """
     payload = json_body(body)
-    message = failure_message(status, headers, body, payload)
+    message = failure_message(status, headers, body, payload, {*secrets, *request.secrets})
     return _error(error_fields(payload), message, request, status, headers, secrets)
 
 
@@ -92,16 +92,17 @@ def _error(
     headers: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
 ) -> ProviderError:
+    hidden = {*secrets, *request.secrets}
     details = list(_details(fields))
     provider_class = _class(fields, details, status)
     is_invalid = provider_class is ProviderErrorClass.INVALID_REQUEST
     delay = _retry_delay(details)
     return ProviderError(
-        mask(message, {*secrets, *request.secrets}),
+        mask(message, hidden),
         status_code=status,
         provider_class=provider_class,
         retry_after=retry_after(headers or {}) if delay is None else delay,
-        request_id=request_id(headers or {}),
+        request_id=request_id(headers or {}, hidden),
         provider=PROVIDER,
         model=request.model or None,
         is_quota_exhausted=_is_used_up_for_today(details),

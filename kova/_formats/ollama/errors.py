@@ -72,7 +72,7 @@ def parse_error(
         secrets: What must not be in the message.
     """
     payload = json_body(body)
-    message = failure_message(status, headers, body, payload)
+    message = failure_message(status, headers, body, payload, {*secrets, *request.secrets})
     return _error(error_fields(payload), message, request, status, headers, secrets)
 
 
@@ -106,14 +106,15 @@ def _error(
     headers: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
 ) -> ProviderError:
+    hidden = {*secrets, *request.secrets}
     provider_class = _class(fields, status)
     is_refused = provider_class is ProviderErrorClass.INVALID_REQUEST
     return ProviderError(
-        mask(message, {*secrets, *request.secrets}),
+        mask(message, hidden),
         status_code=status,
         provider_class=provider_class,
         retry_after=retry_after(headers or {}),
-        request_id=request_id(headers or {}),
+        request_id=request_id(headers or {}, hidden),
         provider=PROVIDER,
         model=request.model or None,
         is_context_length=is_refused and _CONTEXT_WORDS.search(message) is not None,

@@ -35,7 +35,7 @@ def parse_response(body: bytes, content_type: str, request: WireRequest) -> Mode
         parser.close()
         return parser.response()
     if value is None:
-        raise answer_error(f"the answer is not JSON: {body_text(body)}", request)
+        raise answer_error(f"the answer is not JSON: {body_text(body, request.secrets)}", request)
     events: list[StreamEvent] = []
     reader = AnswerReader(request, in_stream=False)
     reader.read(value, events)

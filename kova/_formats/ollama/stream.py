@@ -48,7 +48,7 @@ class StreamParser(StreamDriver[bytes]):
                 if not self._has_begun and _begins_a_body(line):
                     self._keep_bare(line + b"\n")
                     continue
-                value = odd_value(line)
+                value = odd_value(line, self._request.secrets)
             if read(value, events):
                 self.finished = True
                 return

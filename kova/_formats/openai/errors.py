@@ -9,10 +9,10 @@ from typing import Any
 from attrs import frozen
 
 from ...errors import KovaError, ProviderError, ProviderErrorClass, StreamError
-from ..error_body import body_text, error_fields, error_message, json_body, status_text
+from ..error_body import error_fields, error_message, failure_message, json_body
 from ..error_classes import code_class, request_id, status_class
 from ..retry_after import retry_after
-from ..secrets import mask, mask_url
+from ..secrets import mask
 from ..wire import WireRequest
 
 __all__ = ["answer_error", "parse_error", "payload_error"]
@@ -76,12 +76,7 @@ def parse_error(
         secrets: What must not be in the message.
     """
     payload = json_body(body)
-    message = error_message(payload)
-    if 300 <= status < 400:
-        target = mask_url(headers.get("location", "another address"))
-        message = f"{status_text(status)}: the server redirects to {target}, and redirects are not followed"
-    elif not message:
-        message = ": ".join(filter(None, [status_text(status), "" if payload is not None else body_text(body)]))
+    message = failure_message(status, headers, body, payload, {*secrets, *request.secrets})
     return _error(error_fields(payload), message, request, status, headers, secrets)
 
 
@@ -114,13 +109,14 @@ def _error(
     headers: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
 ) -> ProviderError:
+    hidden = {*secrets, *request.secrets}
     kind = _classify(fields, message, status)
     return ProviderError(
-        mask(message, {*secrets, *request.secrets}),
+        mask(message, hidden),
         status_code=status,
         provider_class=kind.provider_class,
         retry_after=retry_after(headers or {}),
-        request_id=request_id(headers or {}),
+        request_id=request_id(headers or {}, hidden),
         provider=PROVIDER,
         model=request.model or None,
         is_quota_exhausted=kind.is_quota_exhausted,

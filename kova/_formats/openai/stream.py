@@ -41,5 +41,5 @@ class StreamParser(EventStreamParser):
                 if payload.strip() == DONE:
                     self.finished = True
                     return
-                chunk = odd_value(payload)
+                chunk = odd_value(payload, self._request.secrets)
             read(chunk, events)
