@@ -13,6 +13,8 @@ from tests.mcp_http_server import MCPHTTPServer
 from tests.real_servers import RealServers
 from tests.server import ModelServer
 
+pytest_plugins = ["tests.canary"]
+
 # How long an example takes says more of what else the machine does than of kova; pytest-timeout ends what hangs.
 settings.register_profile("kova", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kova")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtim
 
 import attrs
 
+from .._formats.base_config import shown_url
 from .._formats.error_classes import request_id
 from .._formats.format import Format, ProviderConfig, StreamParser
 from .._formats.wire import WireRequest
@@ -126,7 +127,7 @@ class AsyncHTTPProvider(Generic[C]):
         return self._config.model
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(model={self._config.model!r}, base_url={self._config.base_url!r})"
+        return f"{type(self).__name__}(model={self._config.model!r}, base_url={shown_url(self._config.base_url)})"
 
     async def chat_completion(
         self,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
-__all__ = ["mask", "mask_url", "secret_headers"]
+__all__ = ["mask", "mask_url", "request_secrets", "secret_headers"]
 
 MASK = "***"
 SHORTEST_SECRET = 7  # characters; shorter keys are words such as "none" or "ollama", wherever a server needs no key
@@ -24,7 +24,7 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"authorization|cookie|key|token|secret|password|\bsig\b", re.IGNORECASE)
 
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
@@ -43,5 +43,13 @@ def mask_url(url: str) -> str:
 
 def secret_headers(headers: Mapping[str, str]) -> tuple[str, ...]:
     """The values among a request's headers that must not be shown."""
-    values = [value for name, value in headers.items() if _SECRET_HEADER.search(name)]
+    values = [value for name, value in headers.items() if _SECRET_NAME.search(name)]
     return tuple(dict.fromkeys(part for value in values for part in (value, value.rpartition(" ")[2]) if part))
+
+
+def request_secrets(url: str, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """What must not be shown of a request: values of its headers, and of the URL's query, where some gateways want keys."""
+    if "?" not in url:
+        return secret_headers(headers)
+    query = [value for name, value in parse_qsl(urlsplit(url).query) if _SECRET_NAME.search(name)]
+    return (*secret_headers(headers), *query)

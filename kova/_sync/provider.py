@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtim
 
 import attrs
 
+from .._formats.base_config import shown_url
 from .._formats.error_classes import request_id
 from .._formats.format import Format, ProviderConfig, StreamParser
 from .._formats.wire import WireRequest
@@ -129,7 +130,7 @@ class HTTPProvider(Generic[C]):
         return self._config.model
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(model={self._config.model!r}, base_url={self._config.base_url!r})"
+        return f"{type(self).__name__}(model={self._config.model!r}, base_url={shown_url(self._config.base_url)})"
 
     def chat_completion(
         self,

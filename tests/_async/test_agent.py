@@ -13,6 +13,7 @@ import pytest
 import kova
 from tests import server as play
 from tests.async_tools import double
+from tests.canary import KEY
 from tests.server import Exchange, ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,7 @@ def add(a: int, b: int) -> int:
 
 
 def provider(server: ModelServer, **options: Any) -> kova.AsyncOpenAICompatibleProvider:
-    return kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=server.url, **options)
+    return kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=server.url, **options)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import pytest
 import kova
 from kova import ApprovalDecision
 from tests import server as play
+from tests.canary import KEY
 from tests.server import ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +37,7 @@ class AsyncHandler:
 
 
 def provider(server: ModelServer) -> kova.AsyncOpenAICompatibleProvider:
-    return kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=server.url)
+    return kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=server.url)
 
 
 def results(response: kova.AgentResponse) -> list[tuple[Any, bool]]:

@@ -14,6 +14,7 @@ import kova
 from kova._async import turn_frame
 from kova._runtime import aio as rt
 from tests import server as play
+from tests.canary import KEY
 from tests.server import Exchange, ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +27,7 @@ def add(a: int, b: int) -> int:
 
 
 def provider(server: ModelServer) -> kova.AsyncOpenAICompatibleProvider:
-    return kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=server.url)
+    return kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=server.url)
 
 
 def contents(exchange: Exchange) -> list[Any]:

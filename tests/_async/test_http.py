@@ -13,6 +13,7 @@ import pytest
 import kova
 from kova._runtime import aio as rt
 from tests import server as play
+from tests.canary import KEY
 from tests.server import Exchange, ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +22,7 @@ HI = [kova.user_message("Hi")]
 
 
 def provider(server: ModelServer, **options: Any) -> kova.AsyncOpenAICompatibleProvider:
-    return kova.AsyncOpenAICompatibleProvider("m", **{"api_key": "k", "base_url": server.url, **options})
+    return kova.AsyncOpenAICompatibleProvider("m", **{"api_key": KEY, "base_url": server.url, **options})
 
 
 def raw(data: bytes) -> Callable[[Exchange], None]:
@@ -118,7 +119,7 @@ async def test_copies_share_the_connections(server: ModelServer) -> None:
 
 
 async def test_a_name_that_does_not_resolve() -> None:
-    async with kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url="http://nowhere.invalid") as model:
+    async with kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url="http://nowhere.invalid") as model:
         with pytest.raises(kova.ConnectionError, match="cannot resolve 'nowhere.invalid'"):
             await model.chat_completion(HI)
 
@@ -126,7 +127,7 @@ async def test_a_name_that_does_not_resolve() -> None:
 async def test_a_port_where_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    async with kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=f"http://127.0.0.1:{port}") as model:
+    async with kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=f"http://127.0.0.1:{port}") as model:
         with pytest.raises(kova.ConnectionError, match="refused") as caught:
             await model.chat_completion(HI)
     assert caught.value.is_retryable
@@ -140,7 +141,7 @@ async def test_a_server_that_accepts_nobody_any_more() -> None:
             filler.setblocking(False)
             filler.connect_ex(address)
         url = f"http://127.0.0.1:{address[1]}"
-        async with kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=url, connect_timeout=0.2) as model:
+        async with kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=url, connect_timeout=0.2) as model:
             with pytest.raises(kova.TimeoutError, match="connecting to 127.0.0.1"):
                 await model.chat_completion(HI)
         for filler in fillers:
@@ -150,7 +151,7 @@ async def test_a_server_that_accepts_nobody_any_more() -> None:
 async def test_tls_where_there_is_none() -> None:
     with play.greeter() as port:
         url = f"https://127.0.0.1:{port}"
-        async with kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=url) as model:
+        async with kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=url) as model:
             with pytest.raises(kova.ConnectionError, match="no TLS connection"):
                 await model.chat_completion(HI)
 
@@ -158,7 +159,7 @@ async def test_tls_where_there_is_none() -> None:
 async def test_a_tls_handshake_that_hangs_ends_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        async with kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=url, connect_timeout=0.2) as model:
+        async with kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=url, connect_timeout=0.2) as model:
             with pytest.raises(kova.TimeoutError, match="connecting"):
                 await model.chat_completion(HI)
 

@@ -14,6 +14,7 @@ import kova
 from kova._runtime import aio as rt
 from tests import server as play
 from tests.async_tools import run_program
+from tests.canary import KEY
 from tests.server import ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,7 @@ child.wait()
 
 
 def provider(server: ModelServer) -> kova.AsyncOpenAICompatibleProvider:
-    return kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=server.url)
+    return kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=server.url)
 
 
 async def is_gone(pid: int) -> bool:

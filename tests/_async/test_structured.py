@@ -11,6 +11,7 @@ import pytest
 import kova
 from kova.testing import AsyncScriptedProvider
 from tests import server as play
+from tests.canary import KEY
 from tests.server import ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +34,7 @@ BAD = '{"items": [{"name": "tea", "price": "three"}]}'
 
 
 def provider(server: ModelServer) -> kova.AsyncOpenAICompatibleProvider:
-    return kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=server.url)
+    return kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=server.url)
 
 
 async def test_an_answer_is_an_object_of_the_type(server: ModelServer) -> None:

@@ -8,13 +8,14 @@ import pytest
 
 import kova
 from tests import server as play
+from tests.canary import KEY
 from tests.server import Exchange, ModelServer
 
 pytestmark = pytest.mark.anyio
 
 
 def provider(server: ModelServer, **options: Any) -> kova.AsyncOpenAICompatibleProvider:
-    return kova.AsyncOpenAICompatibleProvider("m", api_key="k", base_url=server.url, **options)
+    return kova.AsyncOpenAICompatibleProvider("m", api_key=KEY, base_url=server.url, **options)
 
 
 async def ask(agent: kova.AsyncAgent, streamed: bool, **options: Any) -> kova.AgentResponse:

@@ -15,6 +15,7 @@ import pytest
 import kova
 from kova import ApprovalDecision
 from tests import server as play
+from tests.canary import KEY
 from tests.server import ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +40,7 @@ class Handler:
 
 
 def provider(server: ModelServer) -> kova.OpenAICompatibleProvider:
-    return kova.OpenAICompatibleProvider("m", api_key="k", base_url=server.url)
+    return kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=server.url)
 
 
 def results(response: kova.AgentResponse) -> list[tuple[Any, bool]]:

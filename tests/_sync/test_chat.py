@@ -17,6 +17,7 @@ import kova
 from kova._runtime import threads as rt
 from kova._sync import turn_frame
 from tests import server as play
+from tests.canary import KEY
 from tests.server import Exchange, ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,7 @@ def add(a: int, b: int) -> int:
 
 
 def provider(server: ModelServer) -> kova.OpenAICompatibleProvider:
-    return kova.OpenAICompatibleProvider("m", api_key="k", base_url=server.url)
+    return kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=server.url)
 
 
 def contents(exchange: Exchange) -> list[Any]:

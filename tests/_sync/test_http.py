@@ -16,6 +16,7 @@ import pytest
 import kova
 from kova._runtime import threads as rt
 from tests import server as play
+from tests.canary import KEY
 from tests.server import Exchange, ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +25,7 @@ HI = [kova.user_message("Hi")]
 
 
 def provider(server: ModelServer, **options: Any) -> kova.OpenAICompatibleProvider:
-    return kova.OpenAICompatibleProvider("m", **{"api_key": "k", "base_url": server.url, **options})
+    return kova.OpenAICompatibleProvider("m", **{"api_key": KEY, "base_url": server.url, **options})
 
 
 def raw(data: bytes) -> Callable[[Exchange], None]:
@@ -121,7 +122,7 @@ def test_copies_share_the_connections(server: ModelServer) -> None:
 
 
 def test_a_name_that_does_not_resolve() -> None:
-    with kova.OpenAICompatibleProvider("m", api_key="k", base_url="http://nowhere.invalid") as model:
+    with kova.OpenAICompatibleProvider("m", api_key=KEY, base_url="http://nowhere.invalid") as model:
         with pytest.raises(kova.ConnectionError, match="cannot resolve 'nowhere.invalid'"):
             model.chat_completion(HI)
 
@@ -129,7 +130,7 @@ def test_a_name_that_does_not_resolve() -> None:
 def test_a_port_where_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with kova.OpenAICompatibleProvider("m", api_key="k", base_url=f"http://127.0.0.1:{port}") as model:
+    with kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=f"http://127.0.0.1:{port}") as model:
         with pytest.raises(kova.ConnectionError, match="refused") as caught:
             model.chat_completion(HI)
     assert caught.value.is_retryable
@@ -143,7 +144,7 @@ def test_a_server_that_accepts_nobody_any_more() -> None:
             filler.setblocking(False)
             filler.connect_ex(address)
         url = f"http://127.0.0.1:{address[1]}"
-        with kova.OpenAICompatibleProvider("m", api_key="k", base_url=url, connect_timeout=0.2) as model:
+        with kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=url, connect_timeout=0.2) as model:
             with pytest.raises(kova.TimeoutError, match="connecting to 127.0.0.1"):
                 model.chat_completion(HI)
         for filler in fillers:
@@ -153,7 +154,7 @@ def test_a_server_that_accepts_nobody_any_more() -> None:
 def test_tls_where_there_is_none() -> None:
     with play.greeter() as port:
         url = f"https://127.0.0.1:{port}"
-        with kova.OpenAICompatibleProvider("m", api_key="k", base_url=url) as model:
+        with kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=url) as model:
             with pytest.raises(kova.ConnectionError, match="no TLS connection"):
                 model.chat_completion(HI)
 
@@ -161,7 +162,7 @@ def test_tls_where_there_is_none() -> None:
 def test_a_tls_handshake_that_hangs_ends_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        with kova.OpenAICompatibleProvider("m", api_key="k", base_url=url, connect_timeout=0.2) as model:
+        with kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=url, connect_timeout=0.2) as model:
             with pytest.raises(kova.TimeoutError, match="connecting"):
                 model.chat_completion(HI)
 

@@ -17,6 +17,7 @@ import kova
 from kova._runtime import threads as rt
 from tests import server as play
 from tests.async_tools import run_program
+from tests.canary import KEY
 from tests.server import ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +35,7 @@ child.wait()
 
 
 def provider(server: ModelServer) -> kova.OpenAICompatibleProvider:
-    return kova.OpenAICompatibleProvider("m", api_key="k", base_url=server.url)
+    return kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=server.url)
 
 
 def is_gone(pid: int) -> bool:

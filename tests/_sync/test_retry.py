@@ -14,6 +14,7 @@ import pytest
 
 import kova
 from tests import server as play
+from tests.canary import KEY
 from tests.server import Exchange, ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +23,7 @@ FAST = kova.RetryConfig(max_retries=2, initial_backoff=0.01)
 
 
 def provider(server: ModelServer, **options: Any) -> kova.OpenAICompatibleProvider:
-    return kova.OpenAICompatibleProvider("m", api_key="k", base_url=server.url, **options)
+    return kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=server.url, **options)
 
 
 def ask(agent: kova.Agent, streamed: bool, **options: Any) -> kova.AgentResponse:

@@ -14,6 +14,7 @@ import pytest
 import kova
 from kova.testing import ScriptedProvider
 from tests import server as play
+from tests.canary import KEY
 from tests.server import ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +37,7 @@ BAD = '{"items": [{"name": "tea", "price": "three"}]}'
 
 
 def provider(server: ModelServer) -> kova.OpenAICompatibleProvider:
-    return kova.OpenAICompatibleProvider("m", api_key="k", base_url=server.url)
+    return kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=server.url)
 
 
 def test_an_answer_is_an_object_of_the_type(server: ModelServer) -> None:

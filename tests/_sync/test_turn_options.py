@@ -11,13 +11,14 @@ import pytest
 
 import kova
 from tests import server as play
+from tests.canary import KEY
 from tests.server import Exchange, ModelServer
 
 pytestmark = pytest.mark.anyio
 
 
 def provider(server: ModelServer, **options: Any) -> kova.OpenAICompatibleProvider:
-    return kova.OpenAICompatibleProvider("m", api_key="k", base_url=server.url, **options)
+    return kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=server.url, **options)
 
 
 def ask(agent: kova.Agent, streamed: bool, **options: Any) -> kova.AgentResponse:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import kova
 import kova.testing
 from kova.testing import Answer, Delay, Exchange, ModelServer, Part, ScriptedProvider, call, provider_error
+from tests.canary import KEY
 
 HI = [kova.user_message("Hi")]
 
@@ -36,7 +37,7 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def provider(server: ModelServer) -> Iterator[kova.OpenAICompatibleProvider]:
-    with kova.OpenAICompatibleProvider("m", api_key="k", base_url=server.url, timeout=5.0) as made:
+    with kova.OpenAICompatibleProvider("m", api_key=KEY, base_url=server.url, timeout=5.0) as made:
         yield made
 
 
@@ -80,7 +81,7 @@ def test_requests_and_connections_are_recorded(server: ModelServer, provider: ko
         provider.chat_completion(HI)
     (first, _) = server.requests
     assert (first.method, first.target, first.path) == ("POST", "/v1/chat/completions", "/v1/chat/completions")
-    assert first.headers["authorization"] == "Bearer k"
+    assert first.headers["authorization"] == f"Bearer {KEY}"
     assert first.json()["messages"] == [{"role": "user", "content": "Hi"}]
     assert server.connections == 1
 

@@ -14,7 +14,7 @@ from ...errors import ProviderError, ProviderErrorClass, SerializationError
 from ...messages import ConversationMessage
 from ..kept_tools import kept_by_identity
 from ..request_body import joined_body
-from ..secrets import secret_headers
+from ..secrets import request_secrets
 from ..tool_names import NameRule, ToolNames
 from ..wire import WireRequest
 from .config import AnthropicProviderConfig, api_headers
@@ -75,13 +75,14 @@ def build_request(
     headers = api_headers(config, api_key, "text/event-stream" if stream else "application/json")
     headers.setdefault("content-type", "application/json")
     url = messages_url(config.base_url)
-    return WireRequest("POST", url, headers, body, model, names, secret_headers(headers), history_size)
+    return WireRequest("POST", url, headers, body, model, names, request_secrets(url, headers), history_size)
 
 
 def build_models_request(config: AnthropicProviderConfig, api_key: str | None) -> WireRequest:
     """The request for the list of models."""
     headers = api_headers(config, api_key, "application/json")
-    return WireRequest("GET", models_url(config.base_url), headers, b"", "", NO_NAMES, secret_headers(headers))
+    url = models_url(config.base_url)
+    return WireRequest("GET", url, headers, b"", "", NO_NAMES, request_secrets(url, headers))
 
 
 def _options(config: AnthropicProviderConfig, inference: InferenceConfig, model: str) -> dict[str, Any]:

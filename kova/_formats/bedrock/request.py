@@ -10,7 +10,7 @@ from ...config import InferenceConfig
 from ...errors import SerializationError
 from ...messages import ConversationMessage
 from ..request_body import joined_body
-from ..secrets import secret_headers
+from ..secrets import request_secrets
 from ..wire import WireRequest
 from .blocks import Unsendable
 from .config import BedrockProviderConfig
@@ -76,14 +76,15 @@ def build_request(
     headers = {"accept": EVENT_STREAM if stream else JSON, "content-type": JSON}
     headers = config.with_default_headers(headers)
     url = converse_url(config.base_url, model, stream=stream)
-    secrets = secret_headers(headers)
+    secrets = request_secrets(url, headers)
     return WireRequest("POST", url, headers, body, model, offer.names, secrets, history_size, offer.answer_tool)
 
 
 def build_models_request(config: BedrockProviderConfig, api_key: str | None) -> WireRequest:
     """The request for the list of models, which the control plane answers."""
     headers = config.with_default_headers({"accept": JSON})
-    return WireRequest("GET", models_url(config.base_url), headers, b"", "", NO_NAMES, secret_headers(headers))
+    url = models_url(config.base_url)
+    return WireRequest("GET", url, headers, b"", "", NO_NAMES, request_secrets(url, headers))
 
 
 def _options(

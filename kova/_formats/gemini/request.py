@@ -12,7 +12,7 @@ from ...errors import ProviderError, ProviderErrorClass, SerializationError
 from ...messages import ConversationMessage
 from ..kept_tools import kept_by_identity
 from ..request_body import joined_body
-from ..secrets import secret_headers
+from ..secrets import request_secrets
 from ..tool_names import NameRule, ToolNames
 from ..wire import WireRequest
 from .config import GeminiProviderConfig, api_headers
@@ -77,14 +77,14 @@ def build_request(
     headers = api_headers(config, api_key, "text/event-stream" if stream else "application/json")
     headers.setdefault("content-type", "application/json")
     url = generate_url(config.base_url, config.api_version, model, stream)
-    return WireRequest("POST", url, headers, body, model, names, secret_headers(headers), history_size)
+    return WireRequest("POST", url, headers, body, model, names, request_secrets(url, headers), history_size)
 
 
 def build_models_request(config: GeminiProviderConfig, api_key: str | None) -> WireRequest:
     """The request for the list of models."""
     headers = api_headers(config, api_key, "application/json")
     url = models_url(config.base_url, config.api_version)
-    return WireRequest("GET", url, headers, b"", "", NO_NAMES, secret_headers(headers))
+    return WireRequest("GET", url, headers, b"", "", NO_NAMES, request_secrets(url, headers))
 
 
 def _options(

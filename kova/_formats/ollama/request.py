@@ -9,7 +9,7 @@ from ...config import InferenceConfig
 from ...errors import SerializationError
 from ...messages import ConversationMessage
 from ..request_body import joined_body
-from ..secrets import secret_headers
+from ..secrets import request_secrets
 from ..wire import WireRequest
 from .config import OllamaProviderConfig, auth_headers
 from .errors import request_error
@@ -60,13 +60,14 @@ def build_request(
     headers = _headers(config, api_key, "application/x-ndjson" if stream else "application/json")
     headers.setdefault("content-type", "application/json")
     url = chat_url(config.base_url)
-    return WireRequest("POST", url, headers, body, model, names, secret_headers(headers), history_size)
+    return WireRequest("POST", url, headers, body, model, names, request_secrets(url, headers), history_size)
 
 
 def build_models_request(config: OllamaProviderConfig, api_key: str | None) -> WireRequest:
     """The request for the list of models."""
     headers = _headers(config, api_key, "application/json")
-    return WireRequest("GET", tags_url(config.base_url), headers, b"", "", NO_NAMES, secret_headers(headers))
+    url = tags_url(config.base_url)
+    return WireRequest("GET", url, headers, b"", "", NO_NAMES, request_secrets(url, headers))
 
 
 def _headers(config: OllamaProviderConfig, api_key: str | None, accept: str) -> dict[str, str]:

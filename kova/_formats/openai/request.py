@@ -13,7 +13,7 @@ from ...messages import ConversationMessage
 from ..kept_tools import kept_by_identity
 from ..request_body import joined_body
 from ..schemas import complete_schema, is_strict_schema
-from ..secrets import secret_headers
+from ..secrets import request_secrets
 from ..tool_names import NameRule, ToolNames
 from ..wire import WireRequest
 from .config import OpenAIProviderConfig, auth_headers
@@ -72,14 +72,14 @@ def build_request(
         raise _cannot("there is nothing to send: all messages are empty", model)
     headers = _headers(config, api_key, "text/event-stream" if stream else "application/json")
     headers.setdefault("content-type", "application/json")
-    return WireRequest("POST", url, headers, body, model, names, secret_headers(headers), history_size)
+    return WireRequest("POST", url, headers, body, model, names, request_secrets(url, headers), history_size)
 
 
 def build_models_request(config: OpenAIProviderConfig, api_key: str | None) -> WireRequest:
     """The request for the list of models."""
     url = models_url(config.base_url, config.models_path, config.api_version)
     headers = _headers(config, api_key, "application/json")
-    return WireRequest("GET", url, headers, b"", "", NO_NAMES, secret_headers(headers))
+    return WireRequest("GET", url, headers, b"", "", NO_NAMES, request_secrets(url, headers))
 
 
 def _headers(config: OpenAIProviderConfig, api_key: str | None, accept: str) -> dict[str, str]:
