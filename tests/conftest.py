@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -18,6 +19,12 @@ pytest_plugins = ["tests.canary"]
 # How long an example takes says more of what else the machine does than of kova; pytest-timeout ends what hangs.
 settings.register_profile("kova", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kova")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The tests with gateways are run where they are asked for by name: `make test-integration` installs what they need."""
+    is_wanted = any("gateways" in Path(argument).parts for argument in config.args)
+    return True if collection_path.name == "gateways" and not is_wanted else None
 
 
 @pytest.fixture(params=["asyncio", "trio"])

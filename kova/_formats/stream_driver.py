@@ -15,6 +15,7 @@ from .wire import WireRequest
 __all__ = ["StreamDriver", "odd_value"]
 
 BARE_LIMIT = 64 * 1024 * 1024  # bytes of an answer that is no stream
+LEAD = b"\xef\xbb\xbf \t\r\n"  # what may come before a body of either kind, a byte-order mark included
 
 F_co = TypeVar("F_co", covariant=True)
 
@@ -146,10 +147,11 @@ class StreamDriver(Generic[F]):
             raise self.error
         if self.finished:
             return False
-        head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-        if self._bare is None and not (head and head in b"{[<"):
-            self._is_flowing = bool(head)
-            return True
+        if self._bare is None:
+            data = data.lstrip(LEAD)
+            if data[:1] not in (b"{", b"[", b"<"):
+                self._is_flowing = bool(data)
+                return True
         self._keep_bare(data)
         return False
 

@@ -316,7 +316,8 @@ async def test_an_error_of_the_api_is_classified(server: ModelServer) -> None:
 async def test_the_key_is_never_shown(server: ModelServer) -> None:
     """R7: also when the server echoes it."""
     key = "sk-canary-0123456789abcdef"
-    server.always(play.error(401, f"Incorrect API key provided: {key}"))
+    body = {"error": {"message": f"Incorrect API key provided: {key}"}}
+    server.always(lambda exchange: exchange.send_json(body, 401))
     async with provider(server, api_key=key) as model:
         with pytest.raises(kova.ProviderError, match="Incorrect API key") as caught:
             await model.chat_completion(HI)
