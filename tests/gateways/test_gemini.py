@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import kova
-from tests.canary import KEY
 from tests.gateways import twins
+from tests.gateways.conftest import MASTER_KEY
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -19,7 +19,7 @@ each_twin = pytest.mark.parametrize("twin", twins.TWINS)
 
 
 def provider(twin: str, url: str, model: str = "smollm2") -> Any:
-    return twins.make(twin, "GeminiProvider", model, api_key=KEY, base_url=url)
+    return twins.make(twin, "GeminiProvider", model, api_key=MASTER_KEY, base_url=url)
 
 
 @each_twin
