@@ -118,7 +118,7 @@ def refusal(
     payload = json_body(body)
     items = payload if isinstance(payload, list) else [payload]
     answers = [item for item in items if isinstance(item, dict) and isinstance(item.get("error"), dict)]
-    words = mask(failure_message(status, headers, body, payload), secrets)
+    words = mask(failure_message(status, headers, body, payload, secrets), secrets)
     if f"HTTP {status}" not in words:
         words = f"HTTP {status}: {words}"
     return words, answers[0] if answers else None

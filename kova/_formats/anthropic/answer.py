@@ -103,7 +103,7 @@ class AnswerReader:
             case "message_stop":
                 self._end_all(events)
                 return True
-            case "message":
+            case "message" if not self._in_stream or isinstance(value.get("content"), list):
                 self._read_whole(value, events)
                 return True
             case kind:
