@@ -21,7 +21,7 @@ from kova.responses import ModelResponse, StopEvent, TextDelta
 
 from .framing import splits
 
-KEY = "fuzzed-secret-77aa55cc33"
+KEY = "Zecret-77aa55cc33-of-all"  # its first letter ends no escape of a repr: "\ufeff" and "uzzy" were "fuzzy"
 STATUSES = [400, 401, 403, 404, 408, 413, 422, 429, 499, 500, 502, 503, 529, 302, 600, 201]
 
 FORMATS: dict[str, Format[Any]] = {

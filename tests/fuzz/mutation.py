@@ -44,7 +44,7 @@ ODD: list[Any] = [
 ]
 BYTES = [b"\x00", b"\n", b"\r", b"\r\n", b"\n\n", b"\xef\xbb\xbf", b"\xff", b"data: ", b"data:", b":", b"event: x\n"]
 BYTES += [
-    b"fuzzed-secret-77aa55cc33",
+    b"Zecret-77aa55cc33-of-all",
     b"error: ",
     b"{",
     b"}",
