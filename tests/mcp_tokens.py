@@ -48,7 +48,7 @@ class Failing(Tokens):
 
     def refresh(self) -> str | None:
         self.refreshes += 1
-        time.sleep(0.05)
+        time.sleep(0.5)  # all that were refused with the first come to wait for it
         raise self._error
 
 

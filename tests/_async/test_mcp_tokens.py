@@ -102,8 +102,9 @@ async def test_a_second_refusal_is_an_error(mcp_server: MCPHTTPServer) -> None:
 async def test_without_a_provider_a_refusal_is_an_error_at_once(mcp_server: MCPHTTPServer) -> None:
     mcp_server.on("tools/call", lambda exchange: exchange.send_status(401))
     async with linked(mcp_server) as link:
-        with pytest.raises(Refused, match="401"):
+        with pytest.raises(Refused, match="401") as caught:
             await answer_to(link, call())
+    assert caught.value.__cause__ is None, "who follows an error's causes must come to an end"
     assert len(mcp_server.of("tools/call")) == 1
 
 

@@ -105,16 +105,17 @@ def test_a_second_refusal_is_an_error(mcp_server: MCPHTTPServer) -> None:
 def test_without_a_provider_a_refusal_is_an_error_at_once(mcp_server: MCPHTTPServer) -> None:
     mcp_server.on("tools/call", lambda exchange: exchange.send_status(401))
     with linked(mcp_server) as link:
-        with pytest.raises(Refused, match="401"):
+        with pytest.raises(Refused, match="401") as caught:
             answer_to(link, call())
+    assert caught.value.__cause__ is None, "who follows an error's causes must come to an end"
     assert len(mcp_server.of("tools/call")) == 1
 
 
 def test_a_failed_renewal_fails_all_that_wait_for_it_and_is_tried_once(mcp_server: MCPHTTPServer) -> None:
-    all_are_sent = threading.Barrier(20)
+    together = threading.Barrier(20, timeout=30)
 
     def refuse(exchange: Exchange) -> None:
-        all_are_sent.wait(10)
+        together.wait()
         exchange.send_status(401)
 
     mcp_server.on("tools/call", refuse)

@@ -86,7 +86,7 @@ class AsyncStreamableLink:
         try:
             response = await request.response()
         except Refused as error:
-            raise self.as_expired(error) from error
+            raise self.as_expired(error) from None
         finally:
             request.close()
         await response.close(drain=True)

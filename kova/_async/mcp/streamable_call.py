@@ -129,7 +129,7 @@ class AsyncStreamableCall:
         try:
             response = await self._request.response()
         except Refused as error:
-            raise self._link.as_expired(error) from error
+            raise self._link.as_expired(error) from None
         except LinkLost:
             if self._moved:
                 return

@@ -89,7 +89,7 @@ class StreamableLink:
         try:
             response = request.response()
         except Refused as error:
-            raise self.as_expired(error) from error
+            raise self.as_expired(error) from None
         finally:
             request.close()
         response.close(drain=True)

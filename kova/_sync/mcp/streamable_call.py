@@ -132,7 +132,7 @@ class StreamableCall:
         try:
             response = self._request.response()
         except Refused as error:
-            raise self._link.as_expired(error) from error
+            raise self._link.as_expired(error) from None
         except LinkLost:
             if self._moved:
                 return
