@@ -23,7 +23,7 @@ OFFICIAL_INSTALLED := $(OFFICIAL_VENV)/.installed
 GATEWAYS_INSTALLED := $(GATEWAYS)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo test-official mcp-servers test-integration fuzz
+.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo test-official mcp-servers test-integration fuzz bench-mcp
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -61,6 +61,9 @@ unasync: $(INSTALLED)  ## generate kova/_sync and tests/_sync
 
 bench: $(INSTALLED)  ## measure kova against the same work by hand on httpx
 	$(PY) -m benchmarks
+
+bench-mcp: $(OFFICIAL_INSTALLED)  ## measure calls of an MCP tool: by hand, by the official client, by kova
+	$(OFFICIAL_PY) -m benchmarks.mcp
 
 docs: $(INSTALLED)  ## check that the examples in the documentation compile
 	$(PY) -P scripts/check_docs.py

@@ -112,10 +112,10 @@ def test_without_a_provider_a_refusal_is_an_error_at_once(mcp_server: MCPHTTPSer
 
 
 def test_a_failed_renewal_fails_all_that_wait_for_it_and_is_tried_once(mcp_server: MCPHTTPServer) -> None:
-    together = threading.Barrier(20, timeout=30)
+    all_are_sent = threading.Barrier(20)
 
     def refuse(exchange: Exchange) -> None:
-        together.wait()
+        all_are_sent.wait(10)
         exchange.send_status(401)
 
     mcp_server.on("tools/call", refuse)
