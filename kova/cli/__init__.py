@@ -6,18 +6,16 @@ Exit codes: 0 done; 1 the thing asked for failed; 2 wrong usage; 3 a server or m
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 
-from .. import __version__
+from .._terminal import plain
 from ..errors import BuildError, ConnectionError, KovaError, TimeoutError
-from . import mcp_command
+from .arguments import parser
+from .exit_codes import FAILED, INTERRUPTED, UNREACHABLE, WRONG_USAGE
 
 __all__ = ["main"]
-
-FAILED, WRONG_USAGE, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,11 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    parser = argparse.ArgumentParser(prog="kova", description="LLM agents with two native faces.")
-    parser.add_argument("--version", action="version", version=f"kova {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    mcp_command.add_to(commands)
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     try:
         code = int(options.run(options))
         sys.stdout.flush()
@@ -52,5 +46,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: KovaError, code: int) -> int:
-    print(f"kova: {error}", file=sys.stderr)
+    print(f"kova: {plain(str(error))}", file=sys.stderr)
     return code

@@ -7,14 +7,14 @@ import json
 import shlex
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import MCPClient
 from .._terminal import plain
 from ..errors import BuildError
-from ..mcp import HTTPSSETransport, MCPToolDefinition, MCPToolResult, MCPTransport, StdioTransport
-from ..mcp import StreamableHTTPTransport as HTTPTransport
-from .checks import check_server
+
+if TYPE_CHECKING:
+    from .. import MCPClient
+    from ..mcp import MCPToolDefinition, MCPToolResult, MCPTransport
 
 __all__ = ["add_to", "transport_from"]
 
@@ -64,6 +64,9 @@ def transport_from(
     Raises:
         BuildError: It means none.
     """
+    from ..mcp import HTTPSSETransport, StdioTransport
+    from ..mcp import StreamableHTTPTransport as HTTPTransport
+
     if server.startswith(("http://", "https://")):
         pairs = dict(_pair(header, ":", "--header") for header in headers or ())
         return HTTPSSETransport(server, pairs) if is_sse else HTTPTransport(server, pairs)
@@ -83,6 +86,8 @@ def _pair(text: str, separator: str, option: str) -> tuple[str, str]:
 
 
 def _client(options: argparse.Namespace) -> MCPClient:
+    from .. import MCPClient
+
     transport = transport_from(
         options.server, headers=options.header, env=options.env, timeout=options.timeout, is_sse=options.sse
     )
@@ -110,6 +115,8 @@ def _call(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from .checks import check_server
+
     with _client(options) as client:
         report = check_server(client)
     if options.json:
