@@ -90,6 +90,6 @@ def lines_of(console: Console, renderable: RenderableType) -> list[str]:
     """What is drawn, as lines with the escapes of their colours, without empty ones at the top and at the bottom."""
     with console.capture() as capture:
         console.print(renderable)
-    lines = capture.get().split("\n")
+    lines = [line.rstrip(" ") for line in capture.get().split("\n")]  # blanks would be copied, and wrapped
     shown = [number for number, line in enumerate(lines) if plain(line).strip()]
     return lines[shown[0] : shown[-1] + 1] if shown else []

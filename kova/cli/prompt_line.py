@@ -58,7 +58,6 @@ class PromptLine:
             event.current_buffer.validate_and_handle()
 
         @keys.add("escape", "enter")
-        @keys.add("c-j")
         def _new_line(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 

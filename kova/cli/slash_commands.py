@@ -16,7 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "new": ("", "begin a new conversation"),
     "quit": ("", "leave; so does Ctrl-D"),
 }
-KEYS = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Ctrl-C stops a turn."
+KEYS = "Enter sends, Alt-Enter begins a new line, Ctrl-C stops a turn."
 
 # A path such as /etc/hosts is no command.
 _COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?", re.S)

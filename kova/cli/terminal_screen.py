@@ -40,10 +40,14 @@ class TerminalScreen:
         self._view = TurnView(self._console)
         self._region = LiveRegion()
         self._in_turn = ExitStack()
+        self._is_used = bool(said)  # whether there is anything above the prompt, from which it is kept apart
         self._next_drawing = 0.0  # at this time
         self._is_changed = False
 
     def read(self) -> str | None:
+        if self._is_used:
+            self._write("\n")
+        self._is_used = True
         return self._prompt.read()
 
     def show_status(self, text: str) -> None:
@@ -121,7 +125,7 @@ class TerminalScreen:
         self._is_changed = False
 
     def _print(self, part: RenderableType) -> None:
-        self._write("\n".join(["", *lines_of(self._console, Clean(part)), "", ""]))
+        self._write("\n".join(["", *lines_of(self._console, Clean(part)), ""]))
 
     def _write(self, text: str) -> None:
         if text:

@@ -117,7 +117,9 @@ class TurnView:
         self._is_thinking = False
 
     def _end_text(self) -> None:
-        self._markdown.add(self._text.end())
+        self._markdown.add(self._text.end() + "\n")
+        if settled := self._markdown.take_settled():
+            self._settle(markdown(settled))
         if (rest := self._markdown.take_all()).strip():
             self._settle(markdown(rest))
 
