@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 the thing asked for failed; 2 wrong usage; 3 a server or m
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     options = parser().parse_args(argv)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a model may say what the terminal has no character for
     try:
         code = int(options.run(options))
         sys.stdout.flush()

@@ -6,7 +6,7 @@ from ..approvals import ApprovalDecision
 
 __all__ = ["NOBODY", "QUESTION", "decision_of"]
 
-QUESTION = "Run it? y(es), a(lways in this session), n(o), n REASON: "
+QUESTION = "Run it? y(es), a(lways), n(o) [reason]: "
 NOBODY = "there was no terminal to ask the user on"
 
 

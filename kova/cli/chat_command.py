@@ -37,8 +37,9 @@ def run(options: argparse.Namespace) -> int:
         turns = Turns()
         with agent_builder(options, turns) as builder:
             chat = ChatLoop(screen, turns, builder, store, conversation, model)
-            _greet(screen, conversation, said, texts_of(messages, Role.ASSISTANT))
-            chat.run()
+            with screen.opened():
+                _greet(screen, conversation, said, texts_of(messages, Role.ASSISTANT))
+                chat.run()
         if store.load(chat.conversation)[0]:
             screen.note(f"to go on: kova chat --continue {chat.conversation}")
     return DONE

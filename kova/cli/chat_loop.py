@@ -61,7 +61,7 @@ class ChatLoop:
         """Chat until the user leaves."""
         try:
             while True:
-                self._screen.show_status(f"{self._model} · {self.conversation} · /help")
+                self._screen.show_status(f"/help · {self._model} · {self.conversation}")
                 said = self._screen.read()
                 if said is None:
                     return

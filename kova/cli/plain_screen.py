@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from .._terminal import plain
@@ -23,6 +24,9 @@ class PlainScreen:
         self._is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
         self._text = PlainStream()
         self._last = "\n"
+
+    def opened(self) -> AbstractContextManager[None]:
+        return nullcontext()  # a Ctrl-C ends the program, as it does with any other
 
     def read(self) -> str | None:
         if self._is_interactive:

@@ -51,7 +51,10 @@ def response_object(prompt: str, response: AgentResponse) -> dict[str, Any]:
 
 def _prompt(given: str) -> str:
     """The prompt, and below it what comes through a pipe or from a file."""
-    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    try:
+        piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BuildError("standard input is not UTF-8 text") from error
     prompt = "\n\n".join(part for part in (given, piped) if part.strip())
     if not prompt:
         raise BuildError('nothing to ask: kova run "PROMPT", or give it on standard input')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ..approvals import ApprovalDecision
@@ -13,6 +14,9 @@ __all__ = ["Screen"]
 
 class Screen(Protocol):
     """Shows a chat, and asks for its input. Whatever is given to it may hold terminal escapes: it shows none."""
+
+    def opened(self) -> AbstractContextManager[None]:
+        """The block in which the screen is used."""
 
     def read(self) -> str | None:
         """What the user says next; None when they leave."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -16,6 +16,7 @@ from .._terminal import plain
 from ..approvals import ApprovalDecision
 from ..messages import ContentBlock, ToolUseBlock
 from .approval_answers import QUESTION, decision_of
+from .interrupts import interrupts_do
 from .live_region import LiveRegion
 from .markdown_text import Clean, lines_of, markdown
 from .prompt_line import PromptLine, ask_line, without_echo
@@ -43,6 +44,9 @@ class TerminalScreen:
         self._is_used = bool(said)  # whether there is anything above the prompt, from which it is kept apart
         self._next_drawing = 0.0  # at this time
         self._is_changed = False
+
+    def opened(self) -> AbstractContextManager[None]:
+        return interrupts_do(lambda: None)  # a Ctrl-C that comes a moment after its turn is not for the program
 
     def read(self) -> str | None:
         if self._is_used:

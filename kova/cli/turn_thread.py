@@ -6,11 +6,8 @@ What happens in the turn comes out of a queue, questions about tool calls includ
 from __future__ import annotations
 
 import queue
-import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import TypeAlias
 
 from attrs import define, field, frozen
@@ -20,6 +17,7 @@ from ..approvals import ApprovalDecision
 from ..messages import ToolUseBlock
 from ..responses import AgentEvent
 from ..tools import ToolContext
+from .interrupts import interrupts_do
 
 __all__ = ["Ended", "Idle", "Question", "TurnEvent", "Turns"]
 
@@ -91,7 +89,7 @@ class Turns:
         token = self._token = CancellationToken()
         events = self._events = queue.SimpleQueue()
         threading.Thread(target=_run, args=(begin, token, events), name="turn", daemon=True).start()
-        with _interrupt_cancels(token):
+        with interrupts_do(lambda: token.cancel("stopped by Ctrl-C")):
             while True:
                 try:
                     event = events.get(timeout=idle_after())
@@ -115,17 +113,3 @@ def _run(
         events.put(Ended(error))
     else:
         events.put(Ended(None))
-
-
-@contextmanager
-def _interrupt_cancels(token: CancellationToken) -> Iterator[None]:
-    """In this block, Ctrl-C raises nothing; it cancels the token."""
-
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        token.cancel("stopped by Ctrl-C")
-
-    before = signal.signal(signal.SIGINT, interrupted)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -12,8 +12,42 @@ from kova.cli.live_region import LiveRegion
 from kova.cli.markdown_text import GrowingMarkdown
 from kova.cli.plain_stream import PlainStream
 
-ESCAPES = ["\x1b", "\x1b[", "[", "2", ";", "J", "m", "\x1b]", "0;t", "\x07", "\\", "\x9b", "\x1bP", "(", "B", "\n", "a", " "]
-MARKDOWN = ["# t", "- a", "  - b", "1. c", "text", "\n", "\n\n", "```", "~~~py", "    x", "> q", "|a|b|", "|-|-|", "---"]
+ESCAPES = [
+    "\x1b",
+    "\x1b[",
+    "[",
+    "2",
+    ";",
+    "J",
+    "m",
+    "\x1b]",
+    "0;t",
+    "\x07",
+    "\\",
+    "\x9b",
+    "\x1bP",
+    "(",
+    "B",
+    "\n",
+    "a",
+    " ",
+]
+MARKDOWN = [
+    "# t",
+    "- a",
+    "  - b",
+    "1. c",
+    "text",
+    "\n",
+    "\n\n",
+    "```",
+    "~~~py",
+    "    x",
+    "> q",
+    "|a|b|",
+    "|-|-|",
+    "---",
+]
 
 
 @given(st.lists(st.sampled_from(ESCAPES) | st.text(max_size=3)))
@@ -75,7 +109,9 @@ LINES = st.lists(st.text("ab", max_size=6), max_size=8)
 
 
 @given(st.lists(st.tuples(LINES, LINES), min_size=1))
-def test_the_region_shows_what_is_settled_and_the_end_of_what_is_not(drawings: list[tuple[list[str], list[str]]]) -> None:
+def test_the_region_shows_what_is_settled_and_the_end_of_what_is_not(
+    drawings: list[tuple[list[str], list[str]]],
+) -> None:
     screen, region, settled = Screen(), LiveRegion(), []
     for added, live in drawings:
         screen.write(region.draw(added, live, 6, 6))

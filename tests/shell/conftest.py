@@ -12,6 +12,7 @@ from kova.testing import ModelServer
 from tests.shell.terminal import KOVA, Terminal, environment
 
 TOOLS = '''
+import time
 from pathlib import Path
 
 def add(a: int, b: int) -> int:
@@ -22,6 +23,12 @@ def add(a: int, b: int) -> int:
 def shout(text: str) -> str:
     """Say it loud."""
     return text.upper()
+
+def dawdle() -> str:
+    """Take a minute."""
+    Path("dawdling").touch()
+    time.sleep(60)
+    return "too late"
 
 def colourful() -> str:
     """Try to take the terminal over."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from kova.testing import Exchange, ModelServer, Part, call
 from tests.shell.conftest import Chat
 
-ASKED = r"^Run it\? y\(es\), a\(lways in this session\), n\(o\), n REASON:"
+ASKED = r"^Run it\? y\(es\), a\(lways\), n\(o\) \[reason\]:"
 
 
 def results(model: ModelServer) -> list[str]:

@@ -6,9 +6,10 @@ import re
 import textwrap
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 from kova import ThinkingDelta, UsageStats
-from kova.testing import Delay, Exchange, ModelServer, Part
+from kova.testing import Delay, Exchange, ModelServer, Part, call
 from tests.shell.conftest import Chat
 
 OVER = r"in · \S+ out · \d"  # what a turn has cost, which is shown at its end
@@ -76,6 +77,22 @@ def test_ctrl_c_stops_the_turn_and_not_the_program(model: ModelServer, chat: Cha
     terminal.shows("Here again.")
     sent = model.requests[1].json()["messages"]
     assert [message["content"] for message in sent] == ["Are you there?"]
+
+
+def test_ctrl_c_while_a_tool_runs(model: ModelServer, chat: Chat, folder: Path) -> None:
+    """The tool does not know how to stop: it is left behind, and holds up neither the chat nor the end of the program."""
+    model.play(call("dawdle"), "Here again.")
+    terminal = chat("--tools", "tools:dawdle", "--yes")
+    terminal.say("Go")
+    terminal.shows(r"dawdle\(\)")
+    while not (folder / "dawdling").exists():
+        terminal.shows(r"dawdle\(\)")
+    terminal.press("C-c")
+    terminal.shows("stopped; this turn is not kept")
+    terminal.say("Are you there?")
+    terminal.shows("Here again.")
+    terminal.press("C-d")
+    assert terminal.ends() == 0
 
 
 def test_ctrl_c_before_the_model_has_begun(model: ModelServer, chat: Chat) -> None:

@@ -90,7 +90,7 @@ def test_providers_that_are_silent_are_waited_for_together(run: Run) -> None:
     """Three of them, two seconds each: less than six in all, and what they cost to start is not counted."""
     with ModelServer() as silent:
         silent.always(lambda exchange: exchange.delay(50.0))
-        urls = {name: silent.url for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL")}
+        urls = dict.fromkeys(("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"), silent.url)
         begun = time.monotonic()
         alone = run("--version")
         start = time.monotonic() - begun
@@ -131,8 +131,8 @@ def test_models_that_cannot_be_listed(run: Run, arguments: list[str], code: int,
     assert said in done.stderr
 
 
+@pytest.mark.local
 def test_the_local_model_is_listed_without_being_started() -> None:
-    pytest.importorskip("xllamacpp", reason="the extra local is not installed")
     command = [*KOVA, "models", "local"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
     assert done.stdout == "local:smollm2\n"

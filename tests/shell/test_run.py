@@ -156,6 +156,18 @@ def test_wrong_usage(run, arguments: list[str], said: str) -> None:  # type: ign
     assert done.stderr.count("\n") == 1
 
 
+def test_a_file_that_is_no_text(folder: Path, env: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*KOVA, "run", "Go"], input=b"\xff\xfe\x00", cwd=folder, env=env, capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (2, b"kova: standard input is not UTF-8 text\n")
+
+
+def test_characters_that_the_output_does_not_have(model: ModelServer, run) -> None:  # type: ignore[no-untyped-def]
+    model.play("caf\u00e9 \u2615")
+    assert run("Go", PYTHONIOENCODING="ascii").stdout == "caf? ?\n"
+
+
 def test_exit_codes_of_failures(model: ModelServer, run) -> None:  # type: ignore[no-untyped-def]
     """1 for an error of the API, 3 for a server that cannot be reached or takes too long."""
     model.play(lambda exchange: exchange.send_error(400, "no"), Delay(100.0))
