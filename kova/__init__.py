@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     from .tool_policy import LifecycleHook, ToolEndHook, ToolStartHook
     from .tool_registry import ToolRegistry
     from .tools import FunctionTool, RunContext, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, tool
+    from .transcript import Transcript
 
 _HOMES = {
     "_async.agent": ["AsyncAgent"],
@@ -273,6 +274,7 @@ _HOMES = {
     "tool_policy": ["LifecycleHook", "ToolEndHook", "ToolStartHook"],
     "tool_registry": ["ToolRegistry"],
     "tools": ["FunctionTool", "RunContext", "Tool", "ToolContext", "ToolDefinition", "ToolError", "ToolResult", "tool"],
+    "transcript": ["Transcript"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -407,6 +409,7 @@ __all__ = [
     "ToolStartHook",
     "ToolUseBlock",
     "ToolUseDelta",
+    "Transcript",
     "TurnCancelledError",
     "TurnCompleted",
     "UsageEvent",

@@ -157,6 +157,9 @@ class SingleOutput:
         """When each agent ran, with what happened inside."""
         return _timeline(self._log)
 
+    def _repr_html_(self) -> str:
+        return _answers([("", self.text)])
+
 
 @frozen
 class ParallelOutput:
@@ -182,6 +185,21 @@ class ParallelOutput:
     def timeline(self) -> Timeline:
         """When each agent ran, with what happened inside."""
         return _timeline(self._log)
+
+    def _repr_html_(self) -> str:
+        return _answers([*((name, response.text) for name, response in self.successes.items()), *self.failures.items()])
+
+
+def _answers(answers: Iterable[tuple[str, str | Exception]]) -> str:
+    """What a notebook shows: names, with what they have answered or how they have failed; escaped."""
+    from . import _dialogue  # few look at it
+
+    return _dialogue.dialogue(
+        _dialogue.Speech(name, "assistant", [_dialogue.said(answer)])
+        if isinstance(answer, str)
+        else _dialogue.Speech(name, "failed", [_dialogue.said(f"{type(answer).__name__}: {answer}")])
+        for name, answer in answers
+    )
 
 
 def _timeline(log: TurnLog | None) -> Timeline:
