@@ -18,10 +18,11 @@ PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})  # 
 STYLE = """
 .kova-dialogue{max-width:900px;text-align:left;line-height:1.45;
 font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
-.kova-dialogue>div{display:grid;grid-template-columns:minmax(72px,auto) minmax(0,1fr);column-gap:14px;padding:7px 0 7px 10px;
+.kova-dialogue>div{display:grid;grid-template-columns:clamp(64px,16%,130px) minmax(0,1fr);column-gap:14px;padding:7px 0 7px 10px;
 border-left:3px solid rgba(128,132,145,.4);margin:0 0 6px}
 .kova-dialogue>div.user{border-color:#4c7df0}.kova-dialogue>div.assistant{border-color:#2ba393}
 .kova-dialogue>div.tool{border-color:#e0962c}.kova-dialogue>div.failed{border-color:#dc4a5f}
+.kova-dialogue>div.failed>b{color:#dc4a5f;opacity:1}
 .kova-dialogue b{font-weight:600;opacity:.72;font-size:12px;line-height:20px;overflow-wrap:anywhere}
 .kova-dialogue p{margin:0 0 4px;white-space:pre-wrap;overflow-wrap:anywhere}
 .kova-dialogue code{display:block;margin:0 0 4px;padding:0;background:none;color:inherit;white-space:pre-wrap;

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from ._turn_log import TurnLog
 from .errors import KovaError, OrchestrationError
 from .messages import ConversationMessage, Role
-from .responses import AgentEvent, AgentResponse, UsageStats
+from .responses import AgentEvent, AgentResponse, UsageStats, text_html
 
 if TYPE_CHECKING:
     from .timeline import Timeline
@@ -158,7 +158,7 @@ class SingleOutput:
         return _timeline(self._log)
 
     def _repr_html_(self) -> str:
-        return _answers([("", self.text)])
+        return text_html(self.text)
 
 
 @frozen
@@ -187,19 +187,13 @@ class ParallelOutput:
         return _timeline(self._log)
 
     def _repr_html_(self) -> str:
-        return _answers([*((name, response.text) for name, response in self.successes.items()), *self.failures.items()])
+        from . import _dialogue  # few look at it
 
-
-def _answers(answers: Iterable[tuple[str, str | Exception]]) -> str:
-    """What a notebook shows: names, with what they have answered or how they have failed; escaped."""
-    from . import _dialogue  # few look at it
-
-    return _dialogue.dialogue(
-        _dialogue.Speech(name, "assistant", [_dialogue.said(answer)])
-        if isinstance(answer, str)
-        else _dialogue.Speech(name, "failed", [_dialogue.said(f"{type(answer).__name__}: {answer}")])
-        for name, answer in answers
-    )
+        succeeded = [(name, "assistant", response.text) for name, response in self.successes.items()]
+        failed = [(name, "failed", f"{type(error).__name__}: {error}") for name, error in self.failures.items()]
+        return _dialogue.dialogue(
+            _dialogue.Speech(name, look, [_dialogue.said(text)]) for name, look, text in succeeded + failed
+        )
 
 
 def _timeline(log: TurnLog | None) -> Timeline:

@@ -292,11 +292,16 @@ class AgentResponse:
         return _timeline(self._log)
 
     def _repr_html_(self) -> str:
-        return f'<div style="white-space: pre-wrap">{html.escape(self.text)}</div>'
+        return text_html(self.text)
 
     def _repr_markdown_(self) -> str:
         # No HTML, and no images: they would be fetched from addresses that the model has written.
         return self.text.replace("<", "&lt;").replace("![", "&#33;[")
+
+
+def text_html(text: str) -> str:
+    """What a notebook shows of a text: nothing that it could obey."""
+    return f'<div style="white-space: pre-wrap">{html.escape(text)}</div>'
 
 
 @frozen

@@ -31,7 +31,7 @@ class Reader(HTMLParser):
         self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        if self.elements[-1][0] != "style":
+        if self.elements and self.elements[-1][0] != "style":
             self.text += data
 
 
@@ -96,7 +96,7 @@ def test_outputs_of_orchestrations_are_escaped() -> None:
         kova.ParallelOutput({EVIL: response}, {f"{EVIL}2": kova.StreamError(EVIL)}),
     ):
         page = Reader(output._repr_html_())
-        assert {tag for tag, _ in page.elements} == {"style", "div", "b", "p"}
+        assert {tag for tag, _ in page.elements} <= {"style", "div", "b", "p"}
         assert "<script>alert(1)</script>" in page.text
 
 

@@ -1,0 +1,79 @@
+"""The notebooks of examples/notebooks: run in a real kernel, with the script that stands in where there is no model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kernel.jupyter import ROOT, Cell, Kernel
+
+FOLDER = ROOT / "examples" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def cells(notebook: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(notebook.read_text("utf-8"))["cells"]
+    return found
+
+
+def run(name: str) -> list[Cell]:
+    """All cells of a notebook, one after the other, as "run all" does."""
+    with Kernel(FOLDER, KOVA_MODEL="script") as kernel:
+        return [kernel.run("".join(cell["source"])) for cell in cells(FOLDER / name) if cell["cell_type"] == "code"]
+
+
+def test_there_are_three() -> None:
+    assert [notebook.stem for notebook in NOTEBOOKS] == [
+        "1-first-agent",
+        "2-streaming-and-tools",
+        "3-mcp-and-several-agents",
+    ]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_they_are_committed_without_outputs(notebook: Path) -> None:
+    for cell in cells(notebook):
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
+
+
+def test_the_first_agent() -> None:
+    first, usage, tool, transcript, timeline, conversation, poems = run("1-first-agent.ipynb")
+    assert first.result["text/html"] == '<div style="white-space: pre-wrap">Oslo.</div>'
+    assert usage.printed == "15 tokens, 1 call, stopped by end_turn\n"
+    assert "7006652" in tool.result["text/markdown"]
+    assert "multiply(a=1234, b=5678)" in transcript.result["text/html"]
+    assert 'class="kova-timeline"' in timeline.result["text/html"]
+    assert conversation.result["text/plain"].splitlines() == [
+        "user: I am Ada.",
+        "assistant: Hello Ada.",
+        "user: Who am I?",
+        "assistant: You are Ada.",
+    ]
+    assert poems.printed == "Snow falls on the fjord.\nRain falls on the fjord.\n"
+
+
+def test_streaming_and_tools() -> None:
+    story, events, early, stopped, _, ending = run("2-streaming-and-tools.ipynb")
+    assert story.printed == "Once upon a time there was a fox."
+    assert len([shown for shown in story.shown if shown.kind == "stream"]) >= 5, "it came all at once"
+    assert story.shown[-1].at - story.shown[0].at > 1.0
+    assert "[temperature {'city': 'Oslo'}]" in events.printed
+    assert events.printed.endswith("Tokyo is warmer than Oslo.")
+    assert early.printed == "One two three "
+    assert stopped.printed == "the turn took longer than 0.5 s\n"
+    assert ending.printed == "The end."
+
+
+def test_mcp_and_several_agents() -> None:
+    notes, one, all_at_once, timeline, drawing = run("3-mcp-and-several-agents.ipynb")
+    assert notes.printed == "read_note: Read the note about something.\n"
+    assert "The key is under the mat." in notes.result["text/html"]
+    assert "Bridges join two sides." in one.result["text/html"]
+    for text in ("True.", "Good.", "ConnectionError"):
+        assert text in all_at_once.result["text/html"]
+    assert "broken" in timeline.result["text/html"]
+    assert drawing.result["text/markdown"].startswith("```mermaid\nflowchart TD")
