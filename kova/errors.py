@@ -68,6 +68,9 @@ class ProviderErrorClass(StrEnum):
 class KovaError(Exception):
     """The base of all errors that kova raises during a call.
 
+    Their `args` are what their class is called with, in values that JSON knows: task queues that write results as JSON
+    make an error again from its class and its arguments.
+
     Attributes:
         message: What went wrong, at most 2,000 characters.
         is_retryable: Whether the same call may succeed a little later.
@@ -86,6 +89,9 @@ class KovaError(Exception):
     def __init__(self, message: str) -> None:
         self.message = _capped(message)
         super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {name: value for name, value in self.__dict__.items() if name != "partial"}
@@ -131,11 +137,15 @@ class ProviderError(KovaError):
         request_id: str | None = None,
         provider: str | None = None,
         model: str | None = None,
-        *,
         is_quota_exhausted: bool = False,
         is_context_length: bool = False,
     ) -> None:
         super().__init__(message)
+        provider_class = ProviderErrorClass(provider_class)
+        self.args = (
+            *(self.message, status_code, provider_class, retry_after, request_id, provider, model),
+            *(is_quota_exhausted, is_context_length),
+        )
         self.status_code = status_code
         self.provider_class = provider_class
         self.retry_after = retry_after
@@ -163,8 +173,9 @@ class TimeoutError(KovaError, builtins.TimeoutError):
         is_retryable: False for the time of a whole turn, which no retry gives back.
     """
 
-    def __init__(self, message: str, duration: float, *, is_retryable: bool = True) -> None:
+    def __init__(self, message: str, duration: float, is_retryable: bool = True) -> None:
         super().__init__(message)
+        self.args = self.message, duration, is_retryable
         self.duration = duration
         self.is_retryable = is_retryable
 
@@ -183,6 +194,7 @@ class ToolExecutionError(KovaError):
 
     def __init__(self, tool_name: str, message: str) -> None:
         super().__init__(f"tool {tool_name!r} failed: {message}")
+        self.args = tool_name, _capped(message)
         self.tool_name = tool_name
 
 
@@ -195,6 +207,7 @@ class ToolNotFoundError(KovaError):
 
     def __init__(self, tool_name: str) -> None:
         super().__init__(f"the model called a tool that is not registered: {tool_name!r}")
+        self.args = (tool_name,)
         self.tool_name = tool_name
 
 
@@ -209,6 +222,7 @@ class MCPError(KovaError):
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
+        self.args = code, self.message
         self.code = code
         self.data = data
 
@@ -221,8 +235,9 @@ class MemoryStoreError(KovaError):
         is_conflict: Another turn changed the conversation in the meantime.
     """
 
-    def __init__(self, message: str, *, is_conflict: bool = False) -> None:
+    def __init__(self, message: str, is_conflict: bool = False) -> None:
         super().__init__(message)
+        self.args = self.message, is_conflict
         self.is_conflict = is_conflict
 
 
@@ -239,6 +254,7 @@ class MaxIterationsError(KovaError):
 
     def __init__(self, max_iterations: int) -> None:
         super().__init__(f"the model asked for tools again after {max_iterations} tool rounds (max_iterations)")
+        self.args = (max_iterations,)
         self.max_iterations = max_iterations
 
 
@@ -251,6 +267,7 @@ class TurnCancelledError(KovaError):
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__("the turn was cancelled" + (f": {reason}" if reason else ""))
+        self.args = (reason,)
         self.reason = reason
 
 
@@ -264,6 +281,7 @@ class ContextBudgetExceededError(KovaError):
 
     def __init__(self, measured: int, budget: int) -> None:
         super().__init__(f"the prompt measures about {measured} tokens, over the budget of {budget}")
+        self.args = measured, budget
         self.measured = measured
         self.budget = budget
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import copy
 import functools
+import json
 import pickle
 from collections.abc import Callable
 
@@ -195,3 +196,11 @@ def test_errors_name_what_they_are_about() -> None:
 
 def test_what_a_tool_raises_to_the_model_is_no_kova_error() -> None:
     assert not issubclass(kova.ToolError, kova.KovaError)
+
+
+@pytest.mark.parametrize("error", EXAMPLES.values(), ids=lambda error: type(error).__name__)
+def test_an_error_is_made_again_from_its_class_and_its_arguments_as_json(error: kova.KovaError) -> None:
+    """R6: as Celery does with the errors of its tasks."""
+    again = type(error)(*json.loads(json.dumps(error.args)))
+    assert (str(again), again.args) == (str(error), error.args)
+    assert {**vars(again), "data": None} == {**vars(error), "data": None}  # what an MCP server attached may be anything
