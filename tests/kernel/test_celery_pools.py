@@ -11,6 +11,8 @@ from tests import server as play
 from tests.kernel.celery_host import Worker
 from tests.server import Exchange, ModelServer
 
+pytestmark = pytest.mark.timeout(180)
+
 LIMIT = 60.0  # seconds
 
 

@@ -10,6 +10,8 @@ from tests import server as play
 from tests.kernel.jupyter import Cell, Kernel
 from tests.server import Exchange, ModelServer
 
+pytestmark = pytest.mark.timeout(180)
+
 STOPS_WITHIN = 10.0  # seconds: five times the 2 in which a cell must end
 LIMIT = 20.0
 
@@ -36,6 +38,9 @@ CALLS = {
 with agent.run_stream("go") as stream:
     for text in stream.text_deltas():
         print(text, flush=True)
+""",
+    "agents that work together": """
+kova.Orchestrator({"a": agent, "b": agent}).execute(kova.Parallel(["a", "b"]), "go")
 """,
     "async call": 'await async_agent.run("go")',
     "async stream": """

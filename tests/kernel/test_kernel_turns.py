@@ -11,6 +11,8 @@ from tests import server as play
 from tests.kernel.jupyter import Kernel
 from tests.server import Exchange, ModelServer
 
+pytestmark = pytest.mark.timeout(180)
+
 LIMIT = 20.0  # seconds
 
 STREAMS = {

@@ -10,6 +10,8 @@ import pytest
 
 from tests.kernel.jupyter import ROOT, Cell, Kernel
 
+pytestmark = pytest.mark.timeout(180)
+
 FOLDER = ROOT / "examples" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
