@@ -32,11 +32,11 @@ class Place:
     __slots__ = ("called", "is_left", "key", "lines", "worker")
 
     def __init__(self, lines: Lines, key: Hashable, worker: object) -> None:
-        self.lines = lines
-        self.key = key
-        self.worker = worker
-        self.called = CancellationToken()
-        self.is_left = False
+        self.lines: Lines = lines
+        self.key: Hashable = key
+        self.worker: object = worker
+        self.called: CancellationToken = CancellationToken()
+        self.is_left: bool = False
 
     @contextmanager
     def work(self) -> Iterator[None]:

@@ -78,10 +78,10 @@ class Turn:
     ) -> None:
         self.tools = tools
         self.new_messages: list[ConversationMessage] = []
-        self.log = TurnLog()
+        self.log: TurnLog = TurnLog()
         self._call: CallRecord | None = None  # of the model, as it was begun last
         self._usage = UsageStats()  # of the model's calls
-        self.llm_calls = 0
+        self.llm_calls: int = 0
         self._system: list[ConversationMessage] = []
         self._history = repair_history(history)  # what is sent; the caller's is never changed
         if system_prompt is not None:

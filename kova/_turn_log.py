@@ -27,7 +27,7 @@ class AttemptRecord:
     __slots__ = ("end", "error", "start")
 
     def __init__(self) -> None:
-        self.start = perf_counter()
+        self.start: float = perf_counter()
         self.end: float | None = None
         self.error: str | None = None
 
@@ -58,11 +58,11 @@ class CallRecord(AttemptRecord):
     __slots__ = ("attempts", "first", "kind", "name", "nested", "ready", "spent")
 
     def __init__(self, kind: Kind, name: str) -> None:
-        self.start = perf_counter()  # and so on as for every attempt, without the cost of a further call
+        self.start: float = perf_counter()  # and so on as for every attempt, without the cost of a further call
         self.end: float | None = None
         self.error: str | None = None
         self.kind = kind
-        self.name = name
+        self.name: str = name
         self.attempts: list[AttemptRecord] = []
         self.ready: float | None = None
         self.first: float | None = None
@@ -96,7 +96,7 @@ class TurnLog:
     __slots__ = ("calls", "start")
 
     def __init__(self) -> None:
-        self.start = perf_counter()
+        self.start: float = perf_counter()
         self.calls: list[CallRecord] = []
 
     def begin(self) -> None:

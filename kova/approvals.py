@@ -81,7 +81,7 @@ class SessionApprovals:
     """
 
     def __init__(self, limit: int = 100_000) -> None:
-        self.questions = Lines()
+        self.questions: Lines = Lines()
         self._limit = limit
         self._decisions: OrderedDict[tuple[str, str], ApprovalDecision] = OrderedDict()
         self.renew()

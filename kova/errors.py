@@ -87,7 +87,7 @@ class KovaError(Exception):
     partial: Partial | None = None
 
     def __init__(self, message: str) -> None:
-        self.message = _capped(message)
+        self.message: str = _capped(message)
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ class ProviderError(KovaError):
             *(is_quota_exhausted, is_context_length),
         )
         self.status_code = status_code
-        self.provider_class = provider_class
+        self.provider_class: ProviderErrorClass = provider_class
         self.retry_after = retry_after
         self.request_id = request_id
         self.provider = provider
@@ -155,7 +155,7 @@ class ProviderError(KovaError):
         self.is_quota_exhausted = is_quota_exhausted
         self.is_context_length = is_context_length
         transient = provider_class in (ProviderErrorClass.RATE_LIMITED, ProviderErrorClass.OVERLOADED)
-        self.is_retryable = transient and not is_quota_exhausted
+        self.is_retryable: bool = transient and not is_quota_exhausted
 
 
 class ConnectionError(KovaError, builtins.ConnectionError):

@@ -267,11 +267,11 @@ class FunctionTool(Tool, Generic[P, R]):
             self._schema = function_schema(fn, context_type=ToolContext, local_names=local_names)
         except SchemaError as error:
             raise BuildError(f"cannot make a tool of {error}") from error
-        self.name = self._schema.name if name is None else name
-        self.description = self._schema.description if description is None else description
-        self.parameters = self._schema.parameters
+        self.name: str = self._schema.name if name is None else name
+        self.description: str = self._schema.description if description is None else description
+        self.parameters: JSONObject = self._schema.parameters
         self.timeout = timeout
-        self.errors = errors
+        self.errors: ToolErrors | None = errors
         self.is_async = inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
         _check(self)
 

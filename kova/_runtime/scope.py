@@ -26,10 +26,10 @@ class Deadline:
     __slots__ = ("at", "is_retryable", "seconds", "what")
 
     def __init__(self, seconds: float, what: str, *, is_retryable: bool = True) -> None:
-        self.at = time.monotonic() + seconds
-        self.seconds = seconds
-        self.what = what
-        self.is_retryable = is_retryable
+        self.at: float = time.monotonic() + seconds
+        self.seconds: float = seconds
+        self.what: str = what
+        self.is_retryable: bool = is_retryable
 
     def remaining(self) -> float:
         """Seconds left; negative when the moment has passed."""

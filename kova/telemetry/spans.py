@@ -67,8 +67,8 @@ class OpenSpan:
     def __init__(self, span: Span, context: Context, content: Content | None) -> None:
         self._span = span
         self._content = content
-        self.context = context
-        self.is_recorded = span.is_recording()
+        self.context: Context = context
+        self.is_recorded: bool = span.is_recording()
 
     def set(self, attributes: Attributes) -> None:
         """Add attributes."""

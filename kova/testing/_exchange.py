@@ -39,7 +39,7 @@ class Exchange:
         self.target = target
         self.headers = headers
         self.body = body
-        self.has_begun = False
+        self.has_begun: bool = False
 
     @classmethod
     def read(cls, connection: socket.socket, stream: BinaryIO) -> Self | None:

@@ -51,15 +51,15 @@ class ModelServer(Script[Exchange, ServerAnswer]):
 
     def __init__(self, *answers: ServerAnswer, models: Sequence[ModelInfo] | None = None) -> None:
         super().__init__(answers)
-        self.connections = 0
+        self.connections: int = 0
         self._models = models
         self._failures: list[BaseException] = []
         self._open: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._is_over = False
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.port = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.port: int = self._listener.getsockname()[1]
+        self.url: str = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
         self._acceptor = self._start(self._accept, self._listener)

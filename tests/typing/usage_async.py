@@ -229,7 +229,7 @@ async def handle_errors() -> None:
     try:
         await agent.run("Hi")
     except kova.ProviderError as error:
-        assert_type(error.provider_class, kova.ProviderErrorClass | None)
+        assert_type(error.provider_class, kova.ProviderErrorClass)
         assert_type(error.retry_after, float | None)
     except (kova.ConnectionError, kova.TimeoutError) as error:
         assert_type(error.is_retryable, bool)
