@@ -1,0 +1,1 @@
+"""A chat with a model: the whole site."""

@@ -1,0 +1,8 @@
+"""For uvicorn and other ASGI servers."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chat.settings")
+application = get_asgi_application()

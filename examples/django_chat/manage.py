@@ -1,0 +1,10 @@
+"""Django's commands for the chat: `python manage.py migrate`, `python manage.py runserver`."""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chat.settings")
+    execute_from_command_line(sys.argv)
