@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,14 +17,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "django_chat"
 LIMIT = 30.0  # seconds
 
-GUNICORN = ["gunicorn", "--graceful-timeout", "20", "--bind", "{address}"]
-UVICORN = ["uvicorn", "--timeout-graceful-shutdown", "20", "--host", "127.0.0.1", "--port", "{port}"]
+GUNICORN = ["gunicorn", "--no-control-socket", "--graceful-timeout", "20", "--bind", "{address}"]
+UVICORN = ["uvicorn", "--no-access-log", "--timeout-graceful-shutdown", "20", "--host", "127.0.0.1", "--port", "{port}"]
 THREADS = ["--worker-class", "gthread", "--threads", "40"]
 
 # By the name of the server: its command, and the page whose form its view answers.
@@ -41,9 +41,12 @@ class WebServer:
     Args:
         command: Its module and arguments.
         environment: What it finds in its environment.
+        ready: What can be got from it as soon as it is ready.
     """
 
-    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+    def __init__(self, command: list[str], environment: dict[str, str], ready: str = "/static/chat.css") -> None:
+        self._ready = ready
+        self._output = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would hold the server up
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -52,34 +55,40 @@ class WebServer:
             [sys.executable, "-m", *words],
             env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{EXAMPLE}", **environment},
             cwd=environment.get("TMPDIR", str(ROOT)),
-            stdout=subprocess.PIPE,
+            stdout=self._output,
             stderr=subprocess.STDOUT,
-            text=True,
         )
 
     def __enter__(self) -> Self:
         until = time.monotonic() + LIMIT
         while self._process.poll() is None and time.monotonic() < until:
             try:
-                httpx.get(f"{self.url}/static/chat.css", timeout=LIMIT)
+                httpx.get(self.url + self._ready, timeout=LIMIT)
             except httpx.TransportError:
                 time.sleep(0.05)
             else:
                 return self
         self._process.kill()
-        pytest.fail(f"the server does not start:\n{self._process.communicate()[0]}")
+        raise AssertionError(f"the server does not start:\n{self.end()[1]}")
 
     def __exit__(self, *exc_info: object) -> None:
         self._process.kill()
-        print(self._process.communicate()[0])  # pytest shows it when a test fails
+        print(self.end()[1])  # pytest shows it when a test fails
+        self._output.close()
+
+    def counts(self) -> tuple[int, int]:
+        """How many threads, and files and sockets, it has: itself, not its workers."""
+        process = Path("/proc", str(self._process.pid))
+        return len(list(process.joinpath("task").iterdir())), len(list(process.joinpath("fd").iterdir()))
 
     def terminate(self) -> None:
         self._process.send_signal(signal.SIGTERM)
 
     def end(self) -> tuple[int, str]:
         """Wait for its end: the exit status, and what it has written."""
-        output, _ = self._process.communicate(timeout=LIMIT)
-        return self._process.returncode, output
+        status = self._process.wait(LIMIT)
+        self._output.seek(0)
+        return status, self._output.read()
 
 
 @contextmanager

@@ -139,6 +139,7 @@ def test_stopping_ends_the_turn_on_the_server(page: Page, model: ModelServer, si
         model.play("The end.")
         page.keyboard.press("Enter")
         expect(page.locator(".assistant > p").last).to_have_text("The end.")
+        expect(page.get_by_label("Send")).to_be_visible()  # only now it is stored
     page.goto(site)
     expect(page.locator(".assistant")).to_have_count(int(way != "another page"))
 

@@ -258,6 +258,8 @@ def test_workers_forked_from_a_process_that_has_used_the_agent(
     command, page = COMMANDS[name]
     site = "tests.web.site.wsgi_preloaded"
     command = [*command[:-1], "--preload", "--workers", "2", site]
+    if name == "gevent":
+        command[1:1] = ["--config", "python:tests.web.site.gunicorn_gevent"]
     model.always("Hello")
     before = model.connections
     with django_server(command, tmp_path, model.url) as server, ExitStack() as stack:
