@@ -28,7 +28,7 @@ HOSTS_INSTALLED := $(HOSTS_VENV)/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-official test-integration test-hosts test-wheel check unasync api bench \
-	bench-mcp docs mcp-servers mcp-demo conformance fuzz changelog dist newcomer
+	bench-mcp bench-hosts docs mcp-servers mcp-demo conformance fuzz changelog dist newcomer
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -54,8 +54,8 @@ fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each; not part of any chec
 	@$(PIP) atheris || echo "atheris does not install here: inputs are changed at random, without guidance"
 	$(PY) -m tests.fuzz $(PARSER) --minutes $(MINUTES)
 
-test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers and web servers, in an environment of their own
-	$(HOSTS_PY) -m pytest $(wildcard tests/kernel tests/web)
+test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers, Django and FastAPI (needs Chromium)
+	$(HOSTS_PY) -m pytest tests/kernel tests/web
 
 check: $(INSTALLED)  ## lint, formatting, types, floors, generated twins, public API, change-log
 	$(PY) -m ruff check .
@@ -77,6 +77,9 @@ bench: $(INSTALLED)  ## measure kova against the same work by hand on httpx
 
 bench-mcp: $(OFFICIAL_INSTALLED)  ## measure calls of an MCP tool: by hand, by the official client, by kova
 	$(OFFICIAL_PY) -m benchmarks.mcp
+
+bench-hosts: $(HOSTS_INSTALLED)  ## measure 500 chats at once on the Django example under each server
+	$(HOSTS_PY) -m benchmarks.hosts
 
 docs: $(INSTALLED)  ## check that the examples in the documentation compile
 	$(PY) -P scripts/check_docs.py
@@ -136,7 +139,7 @@ $(GATEWAYS_INSTALLED): pyproject.toml Makefile $(GATEWAYS_VERSIONS)
 
 $(HOSTS_INSTALLED): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
-	@echo "Installing Jupyter's kernel, Celery, Redis and web servers into $(HOSTS_VENV) (once; about 50 MB to download)"
+	@echo "Installing a kernel, Celery, Redis, web servers and a browser's driver into $(HOSTS_VENV) (once; about 130 MB)"
 	$(PYTHON) -m venv $(HOSTS_VENV)
 	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[hosts]'
 	@touch $@

@@ -1,9 +1,9 @@
 """A chat behind FastAPI: an endpoint that streams a turn, and ends it when the client goes away.
 
-    pip install kova-sdk fastapi uvicorn
-    export OPENAI_API_KEY=…
-    uvicorn --app-dir examples fastapi_chat:app
-    curl -N http://127.0.0.1:8000/chats/1 --json '{"text": "Tell me a story"}'
+pip install kova-sdk fastapi uvicorn
+export OPENAI_API_KEY=…
+uvicorn --app-dir examples fastapi_chat:app
+curl -N http://127.0.0.1:8000/chats/1 --json '{"text": "Tell me a story"}'
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     python -m benchmarks.programs.slow_model SECONDS TOKENS
 
-Prints its port. `GET /connections` gives the number of open connections.
+Prints its port. `GET /connections` gives the number of open connections. A connection ends with its answer: so those
+that are open when nothing goes on were left by mistake.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import json
 import sys
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 
 
 class SlowModel:
@@ -35,12 +36,10 @@ class SlowModel:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1
         try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                if head.startswith(b"GET /connections"):
-                    body = str(self._open - 1).encode()
-                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-                    continue
+            head = await reader.readuntil(b"\r\n\r\n")
+            if head.startswith(b"GET /connections"):
+                writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n%d" % (self._open - 1))
+            else:
                 await reader.readexactly(_length(head))
                 await self._answer(writer)
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -64,7 +63,9 @@ def _length(head: bytes) -> int:
 
 
 def _event(choice: dict[str, object]) -> bytes:
-    return _chunk(b"data: %s\n\n" % json.dumps({"id": "1", "model": "slow", "choices": [{"index": 0, **choice}]}).encode())
+    return _chunk(
+        b"data: %s\n\n" % json.dumps({"id": "1", "model": "slow", "choices": [{"index": 0, **choice}]}).encode()
+    )
 
 
 def _chunk(data: bytes) -> bytes:

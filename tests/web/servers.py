@@ -46,7 +46,8 @@ class WebServer:
 
     def __init__(self, command: list[str], environment: dict[str, str], ready: str = "/static/chat.css") -> None:
         self._ready = ready
-        self._output = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would hold the server up
+        # A file: a pipe that nobody reads would hold the server up.
+        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in __exit__
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"

@@ -34,7 +34,9 @@ def chat(number: int, conversation_id: str, is_async: bool) -> Counter[str]:
     script = [call("add", a=1, b=2), "3"] * TURNS
     outcomes: Counter[str] = Counter()
     if is_async:
-        chats = async_to_sync(kova.AsyncAgent(AsyncScriptedProvider(*script), tools=[add], memory=AsyncDjangoStore()).chat)
+        chats = async_to_sync(
+            kova.AsyncAgent(AsyncScriptedProvider(*script), tools=[add], memory=AsyncDjangoStore()).chat
+        )
     else:
         chats = kova.Agent(ScriptedProvider(*script), tools=[add], memory=DjangoStore()).chat
     for turn in range(TURNS):

@@ -135,16 +135,14 @@ def test_only_the_page_itself_may_ask(model: ModelServer, server: WebServer, vis
     assert model.requests == []
 
 
-def test_leave_is_given_to_one_visitor_only(
-    model: ModelServer, site: tuple[WebServer, str], visitor: Visitor
-) -> None:
+def test_leave_is_given_to_one_visitor_only(model: ModelServer, site: tuple[WebServer, str], visitor: Visitor) -> None:
     """S1: although one agent serves both."""
     look = call("find_order", number=17)
     with Visitor(*site) as other:
         model.play(look, "Sent.", look, "Sent again.", look, "I may not.")
         assert ("tool_finished", "sent yesterday, arrives tomorrow", False) in finished(visitor.ask("?", orders="on"))
         assert ("tool_finished", "sent yesterday, arrives tomorrow", False) in finished(visitor.ask("?"))
-        [(name, text, is_error)] = finished(other.ask("Where is order 17?"))
+        [(_, text, is_error)] = finished(other.ask("Where is order 17?"))
     assert is_error
     assert "has not ticked the box" in text
 
@@ -251,9 +249,7 @@ def test_a_server_that_is_told_to_end_lets_answers_end(name: str, model: ModelSe
 
 
 @pytest.mark.parametrize("name", ["gthread", "gevent"])
-def test_workers_forked_from_a_process_that_has_used_the_agent(
-    name: str, model: ModelServer, tmp_path: Path
-) -> None:
+def test_workers_forked_from_a_process_that_has_used_the_agent(name: str, model: ModelServer, tmp_path: Path) -> None:
     """T5, C1: gunicorn's --preload; the workers share conversations, and go on without the connections of the master."""
     command, page = COMMANDS[name]
     site = "tests.web.site.wsgi_preloaded"

@@ -53,7 +53,12 @@ def test_a_conversation(model: ModelServer, server: WebServer) -> None:
     model.play(hostile, "Yes.", provider_error(400, "a detail of the inside"))
     *_, name, data = ask(server, "Hi")
     assert (name, json.loads(data.removeprefix("data: "))) == ("event: completed", {"text": hostile})
-    assert ask(server, "Sure?") == ["event: text", 'data: {"text": "Yes."}', "event: completed", 'data: {"text": "Yes."}']
+    assert ask(server, "Sure?") == [
+        "event: text",
+        'data: {"text": "Yes."}',
+        "event: completed",
+        'data: {"text": "Yes."}',
+    ]
     assert [message["content"] for message in model.requests[1].json()["messages"][1:]] == ["Hi", hostile, "Sure?"]
     assert ask(server, "Really?") == ["event: error", 'data: {"error": "ProviderError", "is_retryable": false}']
 

@@ -54,7 +54,9 @@ async def answer_async(request: HttpRequest) -> HttpResponse:
         return refusal
     return EventStreamResponse(
         request,
-        lambda cancel: async_agent().chat_events(conversation, text, cancel=cancel, timeout=TIMEOUT, state=request.POST),
+        lambda cancel: async_agent().chat_events(
+            conversation, text, cancel=cancel, timeout=TIMEOUT, state=request.POST
+        ),
     )
 
 

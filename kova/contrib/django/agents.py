@@ -1,10 +1,10 @@
 """The agents that `settings.KOVA` describes: one of each twin for each process.
 
-    KOVA = {
-        "model": "openai:gpt-5",
-        "system_prompt": "Be brief.",
-        "tools": ["shop.tools.find_order"],
-    }
+KOVA = {
+"model": "openai:gpt-5",
+"system_prompt": "Be brief.",
+"tools": ["shop.tools.find_order"],
+}
 """
 
 from __future__ import annotations

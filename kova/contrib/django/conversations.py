@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 from django.db import Error, IntegrityError, connections, transaction
 from django.db.models import Exists, F, OuterRef
@@ -96,14 +97,14 @@ class DjangoConversations:
     # ---- one step each; those that write are called in a transaction
 
     @property
-    def _conversations(self):  # type: ignore[no-untyped-def]  # Django's types are not known here
+    def _conversations(self) -> Any:  # Django has no types
         return Conversation.objects.using(self.using)
 
     @property
-    def _forgotten(self):  # type: ignore[no-untyped-def]
+    def _forgotten(self) -> Any:
         return ForgottenConversations.objects.using(self.using).filter(id=1)
 
-    def _with_messages(self):  # type: ignore[no-untyped-def]
+    def _with_messages(self) -> Any:
         return self._conversations.filter(Exists(Message.objects.filter(conversation=OuterRef("pk"))))
 
     def _revision(self, digest: str) -> int | None:

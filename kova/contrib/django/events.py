@@ -27,7 +27,7 @@ from ..._async.agent_stream import AsyncAgentStream
 from ..._log import logger
 from ..._sync.agent_stream import AgentStream
 from ...errors import KovaError, TurnCancelledError
-from ...messages import TextBlock, ToolResultBlock
+from ...messages import TextBlock
 from ...responses import AgentEvent, TextDelta, ThinkingDelta, ToolCallFinished, ToolCallStarted, TurnCompleted
 
 __all__ = ["event_stream"]

@@ -60,7 +60,9 @@ def _content(
 ) -> Iterator[bytes] | AsyncIterator[bytes]:
     if isinstance(request, ASGIRequest):
         if isinstance(stream, AgentStream):
-            raise BuildError("open_stream: a blocking stream would hold up the event loop: use async_agent() under ASGI")
+            raise BuildError(
+                "open_stream: a blocking stream would hold up the event loop: use async_agent() under ASGI"
+            )
         return event_stream(stream)
     frames = event_stream(stream) if isinstance(stream, AgentStream) else _in_a_loop(event_stream(stream))
     return _watched(frames, request.META.get("gunicorn.socket"), cancel)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import TypeVar
 
 from asgiref.sync import sync_to_async
 
@@ -11,6 +12,8 @@ from ...messages import ConversationMessage
 from .conversations import DjangoConversations
 
 __all__ = ["AsyncDjangoStore", "DjangoStore"]
+
+T = TypeVar("T")
 
 
 class DjangoStore:
@@ -108,7 +111,7 @@ class AsyncDjangoStore:
         Raises:
             MemoryStoreError: The database cannot be read, or the conversation is damaged.
         """
-        return await sync_to_async(self._conversations.load)(conversation_id)
+        return await self._call(self._conversations.load, conversation_id)
 
     async def append(self, conversation_id: str, messages: Sequence[ConversationMessage], revision: int) -> int:
         """Add messages to a conversation that still has the given revision.
@@ -120,7 +123,7 @@ class AsyncDjangoStore:
             MemoryStoreError: It has another one; `is_conflict` is true. Or the database cannot be written.
             SerializationError: JSON has no form for something in the messages.
         """
-        return await sync_to_async(self._conversations.append)(conversation_id, messages, revision)
+        return await self._call(self._conversations.append, conversation_id, messages, revision)
 
     async def clear(self, conversation_id: str) -> None:
         """Delete a conversation, even one that there is not: a turn that has begun with it cannot store it again.
@@ -128,7 +131,7 @@ class AsyncDjangoStore:
         Raises:
             MemoryStoreError: The database cannot be written.
         """
-        await sync_to_async(self._conversations.clear)(conversation_id)
+        await self._call(self._conversations.clear, conversation_id)
 
     async def list_conversations(self) -> list[str]:
         """The ids of the conversations that have messages, the one that was changed last being the first.
@@ -136,7 +139,7 @@ class AsyncDjangoStore:
         Raises:
             MemoryStoreError: The database cannot be read.
         """
-        return await sync_to_async(self._conversations.list_conversations)()
+        return await self._call(self._conversations.list_conversations)
 
     async def prune(self, older_than: timedelta) -> int:
         """Delete the conversations that have not been changed for this time, and forget those deleted as long ago.
@@ -147,4 +150,8 @@ class AsyncDjangoStore:
         Raises:
             MemoryStoreError: The database cannot be written.
         """
-        return await sync_to_async(self._conversations.prune)(older_than)
+        return await self._call(self._conversations.prune, older_than)
+
+    async def _call(self, method: Callable[..., T], *args: object) -> T:
+        result: T = await sync_to_async(method)(*args)
+        return result
