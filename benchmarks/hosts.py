@@ -74,7 +74,9 @@ def _measure(name: str, chats: int) -> bool:
     print(_line(name, results, before, after), flush=True)
     for problem in problems:
         print(f"    {problem}", flush=True)
-    threads = before["threads"] if "gthread" not in command else chats + 1  # those that gunicorn may have, and the main one
+    threads = (
+        before["threads"] if "gthread" not in command else chats + 1
+    )  # those that gunicorn may have, and the main one
     is_clean = after["connections"] == 0 and after["files"] <= before["files"] and after["threads"] <= threads
     return is_clean and not problems
 

@@ -166,17 +166,18 @@ class DjangoConversations:
     def _database(self, what: str) -> Iterator[None]:
         """A block that uses the database. A connection that it has opened lives as long as after a request.
 
-        So a chat that began without a connection has none while the model thinks.
+        So a chat that began without a connection has none while the model thinks. Those to SQLite are left to the end
+        of the request: they cost nobody anything, but closing the last one writes the file's log back.
         """
         connection = connections[self.using]
-        was_open = connection.connection is not None
+        is_left_open = connection.connection is not None or connection.vendor == "sqlite"
         try:
             yield
         except Error as error:
             problem = f"{type(error).__name__}: {error}"
             raise MemoryStoreError(f"conversations cannot be {what} in database {self.using!r}: {problem}") from error
         finally:
-            if not was_open:
+            if not is_left_open:
                 connection.close_if_unusable_or_obsolete()
 
 

@@ -17,7 +17,7 @@ still set `textContent`, never `innerHTML`.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from typing import overload
 
 from asgiref.sync import sync_to_async
@@ -36,10 +36,10 @@ _HARMLESS = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 @overload
-def event_stream(stream: AgentStream) -> Iterator[bytes]: ...
+def event_stream(stream: AgentStream) -> Generator[bytes]: ...
 @overload
-def event_stream(stream: AsyncAgentStream) -> AsyncIterator[bytes]: ...
-def event_stream(stream: AgentStream | AsyncAgentStream) -> Iterator[bytes] | AsyncIterator[bytes]:
+def event_stream(stream: AsyncAgentStream) -> AsyncGenerator[bytes]: ...
+def event_stream(stream: AgentStream | AsyncAgentStream) -> Generator[bytes] | AsyncGenerator[bytes]:
     """A turn as Server-Sent Events, for a `StreamingHttpResponse`: blocking or async, as the stream is.
 
     The turn begins when the first event is asked for, and ends at once when the iterator is closed. What fails the turn
@@ -52,7 +52,7 @@ def event_stream(stream: AgentStream | AsyncAgentStream) -> Iterator[bytes] | As
     return _blocking(stream) if isinstance(stream, AgentStream) else _async(stream)
 
 
-def _blocking(stream: AgentStream) -> Iterator[bytes]:
+def _blocking(stream: AgentStream) -> Generator[bytes]:
     close_old_connections()
     try:
         with stream:
@@ -62,7 +62,7 @@ def _blocking(stream: AgentStream) -> Iterator[bytes]:
         yield _failure(error)
 
 
-async def _async(stream: AsyncAgentStream) -> AsyncIterator[bytes]:
+async def _async(stream: AsyncAgentStream) -> AsyncGenerator[bytes]:
     await sync_to_async(close_old_connections)()
     try:
         async with stream:

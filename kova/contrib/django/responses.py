@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import closing
 from contextvars import copy_context
 
-from asgiref.sync import ThreadSensitiveContext
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.core.handlers.asgi import ASGIRequest
+from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 
 from ..._async.agent_stream import AsyncAgentStream
@@ -73,7 +74,7 @@ def _watched(frames: Iterator[bytes], client: object, cancel: CancellationToken)
         yield from frames
 
 
-def _in_a_loop(frames: AsyncIterator[bytes]) -> Iterator[bytes]:
+def _in_a_loop(frames: AsyncGenerator[bytes]) -> Iterator[bytes]:
     """Frames for a server that knows no event loops: one of their own runs in its thread while the next is awaited.
 
     Blocking code of the turn, such as a store's, gets a thread of its own too, as it would under ASGI.
@@ -86,9 +87,16 @@ def _in_a_loop(frames: AsyncIterator[bytes]) -> Iterator[bytes]:
             while (frame := runner.run(_next(frames), context=context)) is not None:
                 yield frame
         finally:
-            runner.run(frames.aclose(), context=context)  # type: ignore[attr-defined]
-            runner.run(threads.__aexit__(None, None, None), context=context)
+            runner.run(_end(frames, threads), context=context)
 
 
-async def _next(frames: AsyncIterator[bytes]) -> bytes | None:
+async def _next(frames: AsyncGenerator[bytes]) -> bytes | None:
     return await anext(frames, None)
+
+
+async def _end(frames: AsyncGenerator[bytes], threads: ThreadSensitiveContext) -> None:
+    try:
+        await frames.aclose()
+        await sync_to_async(connections.close_all)()  # those of the thread that ends now
+    finally:
+        await threads.__aexit__(None, None, None)
