@@ -313,7 +313,7 @@ def test_the_callers_list_is_not_kept() -> None:
         (None, "must be a str, a message or a sequence of messages, not NoneType"),
         ({"role": "user"}, "must be a str, a message or a sequence of messages, not dict"),
         (iter(HI), "must be a str, a message or a sequence of messages, not list_iterator"),
-        (b"Hi", r"messages\[0\] must be a ConversationMessage, not int"),
+        (b"Hi", "messages must be a sequence of messages, not bytes"),
         ([*HI, {"role": "user"}], r"messages\[1\] must be a ConversationMessage, not dict"),
         (["Hi"], r"messages\[0\] must be a ConversationMessage, not str"),
     ],
