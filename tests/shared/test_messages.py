@@ -376,5 +376,7 @@ def test_arguments_that_json_cannot_say_are_named_by_their_message(value: object
 
 @pytest.mark.parametrize("wrong", [["Hi"], "Hi", [{"role": "user", "content": []}], kova.user_message("Hi")])
 def test_what_is_no_history_is_a_type_error(wrong: Any) -> None:
-    with pytest.raises(TypeError, match=r"messages(\[0\] must be a ConversationMessage| must be a sequence of messages)"):
+    with pytest.raises(
+        TypeError, match=r"messages(\[0\] must be a ConversationMessage| must be a sequence of messages)"
+    ):
         kova.messages_to_json(wrong)
