@@ -106,6 +106,11 @@ def _rebuild(cls: type[KovaError], args: tuple[Any, ...], state: dict[str, Any])
     return error
 
 
+def _called_with(error: KovaError, *args: object) -> None:
+    """Note what an error's class was called with."""
+    error.args = args
+
+
 def _capped(message: str) -> str:
     """The message as it can be printed: cut, and without halves of characters, which servers cut in two."""
     if not message.isascii():
@@ -142,10 +147,8 @@ class ProviderError(KovaError):
     ) -> None:
         super().__init__(message)
         provider_class = ProviderErrorClass(provider_class)
-        self.args = (
-            *(self.message, status_code, provider_class, retry_after, request_id, provider, model),
-            *(is_quota_exhausted, is_context_length),
-        )
+        known = (self.message, status_code, provider_class, retry_after, request_id, provider, model)
+        _called_with(self, *known, is_quota_exhausted, is_context_length)
         self.status_code = status_code
         self.provider_class: ProviderErrorClass = provider_class
         self.retry_after = retry_after
@@ -175,7 +178,7 @@ class TimeoutError(KovaError, builtins.TimeoutError):
 
     def __init__(self, message: str, duration: float, is_retryable: bool = True) -> None:
         super().__init__(message)
-        self.args = self.message, duration, is_retryable
+        _called_with(self, self.message, duration, is_retryable)
         self.duration = duration
         self.is_retryable = is_retryable
 
@@ -194,7 +197,7 @@ class ToolExecutionError(KovaError):
 
     def __init__(self, tool_name: str, message: str) -> None:
         super().__init__(f"tool {tool_name!r} failed: {message}")
-        self.args = tool_name, _capped(message)
+        _called_with(self, tool_name, _capped(message))
         self.tool_name = tool_name
 
 
@@ -207,7 +210,7 @@ class ToolNotFoundError(KovaError):
 
     def __init__(self, tool_name: str) -> None:
         super().__init__(f"the model called a tool that is not registered: {tool_name!r}")
-        self.args = (tool_name,)
+        _called_with(self, tool_name)
         self.tool_name = tool_name
 
 
@@ -222,7 +225,7 @@ class MCPError(KovaError):
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
-        self.args = code, self.message
+        _called_with(self, code, self.message)
         self.code = code
         self.data = data
 
@@ -237,7 +240,7 @@ class MemoryStoreError(KovaError):
 
     def __init__(self, message: str, is_conflict: bool = False) -> None:
         super().__init__(message)
-        self.args = self.message, is_conflict
+        _called_with(self, self.message, is_conflict)
         self.is_conflict = is_conflict
 
 
@@ -254,7 +257,7 @@ class MaxIterationsError(KovaError):
 
     def __init__(self, max_iterations: int) -> None:
         super().__init__(f"the model asked for tools again after {max_iterations} tool rounds (max_iterations)")
-        self.args = (max_iterations,)
+        _called_with(self, max_iterations)
         self.max_iterations = max_iterations
 
 
@@ -267,7 +270,7 @@ class TurnCancelledError(KovaError):
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__("the turn was cancelled" + (f": {reason}" if reason else ""))
-        self.args = (reason,)
+        _called_with(self, reason)
         self.reason = reason
 
 
@@ -281,7 +284,7 @@ class ContextBudgetExceededError(KovaError):
 
     def __init__(self, measured: int, budget: int) -> None:
         super().__init__(f"the prompt measures about {measured} tokens, over the budget of {budget}")
-        self.args = measured, budget
+        _called_with(self, measured, budget)
         self.measured = measured
         self.budget = budget
 
