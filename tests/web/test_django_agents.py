@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -92,3 +93,17 @@ def test_what_is_wrong_is_named(server: ModelServer, options: Any, complaint: st
         for make in (agent, async_agent):
             with pytest.raises(kova.BuildError, match=complaint):
                 make()
+
+
+def test_in_a_running_loop(server: ModelServer) -> None:
+    """T1: the blocking agent answers; only what it would have to store is refused, by Django, and so said."""
+    server.play("Hello", "Hello")
+
+    async def view() -> str:
+        with pytest.raises(kova.MemoryStoreError, match="cannot call this from an async context"):
+            agent().chat("ada", "Hi")
+        return agent().run("Hi").text
+
+    with override_settings(KOVA=KOVA):
+        assert asyncio.run(view()) == "Hello"
+        assert agent().chat("ada", "Hi") == "Hello"

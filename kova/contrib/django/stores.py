@@ -22,6 +22,7 @@ class DjangoStore:
     Each change is a transaction, or a savepoint where the caller is in one (`transaction.atomic`): then a turn is
     stored for good when the caller commits. Where the caller's thread has no open connection, the store opens one for
     each operation and treats it as Django does after a request, by `CONN_MAX_AGE`: none is held while a model thinks.
+    Connections to SQLite are left to Django.
 
     Args:
         using: The alias of the database, in `settings.DATABASES`.
