@@ -24,7 +24,7 @@ from asgiref.sync import sync_to_async
 from django.db import close_old_connections
 
 from ..._async.agent_stream import AsyncAgentStream
-from ..._log import logger
+from ..._log import log
 from ..._sync.agent_stream import AgentStream
 from ...errors import KovaError, TurnCancelledError
 from ...messages import TextBlock
@@ -96,7 +96,7 @@ def _text(result: object) -> str:
 def _failure(error: KovaError) -> bytes:
     if isinstance(error, TurnCancelledError):
         return _frame("cancelled", {})
-    logger.error("a streamed turn has failed", exc_info=error)
+    log.exception("a streamed turn has failed")
     return _frame("error", {"error": type(error).__name__, "is_retryable": error.is_retryable})
 
 
