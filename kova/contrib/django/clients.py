@@ -2,7 +2,8 @@
 
 A WSGI server learns that the client has gone when it writes to it, so a model that says nothing would think on for
 nobody. gunicorn gives the client's socket to the application (`gunicorn.socket`): one thread looks now and then at
-those of the turns that are running, and ends with the last of them. It only peeks, and so takes nothing from the server.
+those of the turns that are running, and ends with the last of them. It only peeks, and so takes nothing from the server;
+for the same reason it cannot see an end behind something that the server has not read, such as TLS's own farewell.
 """
 
 from __future__ import annotations
