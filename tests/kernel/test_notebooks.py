@@ -50,10 +50,10 @@ def test_the_first_agent() -> None:
     assert "multiply(a=1234, b=5678)" in transcript.result["text/html"]
     assert 'class="kova-timeline"' in timeline.result["text/html"]
     assert conversation.result["text/plain"].splitlines() == [
-        "user: I am Ada.",
-        "assistant: Hello Ada.",
-        "user: Who am I?",
-        "assistant: You are Ada.",
+        "user: My favourite colour is green.",
+        "assistant: A fine colour.",
+        "user: What is my favourite colour?",
+        "assistant: It is green.",
     ]
     assert poems.printed == "Snow falls on the fjord.\nRain falls on the fjord.\n"
 
@@ -64,10 +64,10 @@ def test_streaming_and_tools() -> None:
     assert len([shown for shown in story.shown if shown.kind == "stream"]) >= 5, "it came all at once"
     assert story.shown[-1].at - story.shown[0].at > 1.0
     assert "[temperature {'city': 'Oslo'}]" in events.printed
-    assert events.printed.endswith("Tokyo is warmer than Oslo.")
+    assert events.printed.endswith("It is -4 degrees in Oslo.")
     assert early.printed == "One two three "
     assert stopped.printed == "the turn took longer than 0.5 s\n"
-    assert ending.printed == "The end."
+    assert ending.printed == "Hello there!"
 
 
 def test_mcp_and_several_agents() -> None:
