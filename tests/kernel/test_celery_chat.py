@@ -150,6 +150,24 @@ def test_revoke_with_terminate(example: Any, celery_server: ModelServer, pool: s
     assert example.chat.delay(f"revoke {pool}", "Hi", 0).get(LIMIT) == "Hello"
 
 
+@pytest.mark.parametrize("pool", ["prefork", "gevent"], scope="module")
+def test_revoke_with_terminate_while_a_tool_runs_a_program(
+    example: Any, celery_server: ModelServer, pool: str, program: Path
+) -> None:
+    """T11: the program is killed as well."""
+    from celery.exceptions import TaskRevokedError
+
+    from tests.kernel import host_tasks
+
+    celery_server.play(play.calls(("sleep", {"file": str(program)})))
+    task = host_tasks.sleep_in_a_tool.delay()
+    wait_until(lambda: program.exists() and program.read_text().endswith("\n"), "the program runs")
+    example.app.control.revoke(task.id, terminate=True)
+    with pytest.raises(TaskRevokedError):
+        task.get(LIMIT)
+    wait_until(lambda: not is_running(int(program.read_text())), "the program is gone")
+
+
 def test_retries_do_not_multiply(example: Any, celery_server: ModelServer, pool: str) -> None:
     """R1: the agent's three attempts, and none of Celery's."""
     celery_server.always(play.error(503, headers={"retry-after": "0.01"}))
