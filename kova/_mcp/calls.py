@@ -36,11 +36,17 @@ class Patience:
         return self._deadline
 
     def extend(self) -> None:
-        """Begin the time anew."""
+        """Begin the time anew.
+
+        Raises:
+            TimeoutError: There is none left. A server that reports without a pause is not waited for anywhere else.
+        """
         left = self._ends - time.monotonic()
         if left <= self._timeout:
             self._deadline = Deadline(left, self._what)
             self._deadline.seconds = self._max_total
+            if left <= 0:
+                raise self._deadline.error()
         else:
             self._deadline = Deadline(self._timeout, self._what)
 

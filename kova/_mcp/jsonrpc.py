@@ -87,8 +87,8 @@ def is_request(message: Message) -> bool:
 
 
 def is_answer(message: Message) -> bool:
-    """Whether it answers a request."""
-    return "method" not in message and ("result" in message or "error" in message)
+    """Whether it answers a request, and be it with neither a result nor an error."""
+    return "method" not in message
 
 
 def progress_token(message: Message) -> int | None:
@@ -105,8 +105,10 @@ def answered_id(message: Message) -> int | None:
 
 
 def _whole_number(id: object) -> int | None:
-    """An id of ours; some servers give numbers back as text."""
-    if isinstance(id, str) and id.isdecimal() and len(id) < 19:
+    """An id of ours; some servers give numbers back as text, or as 5.0."""
+    if isinstance(id, str) and id.isascii() and id.isdecimal() and len(id) < 19:
+        return int(id)
+    if isinstance(id, float) and id.is_integer():
         return int(id)
     return id if isinstance(id, int) and not isinstance(id, bool) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -31,6 +32,9 @@ class Inbox(Generic[T]):
         self._items.append(item)
         if self._bell is not None:
             self._bell.set()
+
+    def __len__(self) -> int:
+        return len(self._items)
 
     async def wait(self) -> None:
         """Wait until there is something."""
@@ -64,7 +68,10 @@ class SharedReader:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._sock, self._read)  # once and for all, which costs less than a task that waits each time
+        context = contextvars.copy_context()
+        # Where no task runs, asyncio is not found out: a message that begins one would end the reading.
+        context.run(sniffio.current_async_library_cvar.set, "asyncio")
+        context.run(loop.add_reader, self._sock, self._read)  # once and for all, which costs less than a task each time
         try:
             await self._ended.wait()
         finally:

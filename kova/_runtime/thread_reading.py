@@ -42,6 +42,9 @@ class Inbox(Generic[T]):
         if bell is not None:
             bell.put(None)
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def wait(self) -> None:
         """Wait until there is something."""
         if self._bell is None:

@@ -165,6 +165,22 @@ def test_a_client_may_be_closed_after_its_loop(run_loop: Callable[..., Any], cap
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+@pytest.mark.parametrize("run_loop", [lambda main: asyncio.run(main()), trio.run], ids=["asyncio", "trio"])
+def test_a_server_may_ask_in_a_loop_that_only_the_user_knows(run_loop: Callable[..., Any]) -> None:
+    """M1: nothing of anyio's has set the loop up, as in the tests of both twins."""
+    changes: list[str] = []
+
+    async def main() -> str:
+        client = kova.AsyncMCPClient(faulty(), roots=["/"], on_tools_changed=lambda: changes.append("tools"))
+        async with client:
+            assert (await client.call_tool("ask")).text == "done"
+            while not changes:
+                await client.call_tool("echo")
+            return (await client.call_tool("echo")).text
+
+    assert run_loop(main) == "done"
+
+
 def test_a_server_ends_with_the_loop_of_a_client_that_nobody_closes() -> None:
     """M1: not only with the program."""
 

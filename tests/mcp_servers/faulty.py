@@ -123,6 +123,29 @@ def serve(message: dict[str, Any]) -> None:
             say({"id": 1, "method": "roots/list"})
             say({"method": "notifications/tools/list_changed"})
             answer(id)
+        case "ask_often":
+            for number in range(params["times"]):
+                say({"id": f"s{number}", "method": params["method"], "params": {"messages": []}})
+            answer(id)
+        case "ask_nonsense":
+            for asked in ("roots/list", "sampling/createMessage", "elicitation/create", "ping", [], 5):
+                say({"id": "s", "method": asked, "params": [1]})
+                say({"method": asked, "params": "x"})
+            answer(id)
+        case "report_without_end":
+            while True:
+                say({"method": "notifications/progress", "params": {"progressToken": id, "progress": 1}})
+        case "no_result":
+            say({"id": id})
+        case "not_a_number":
+            say({"id": id, "result": {"value": float("nan")}})
+        case "point_zero":
+            TOOL_CALLS.add(str(float(id)))
+            answer(float(id))
+        case "tell_secret":
+            sys.stderr.write(f"bad key: {os.environ['API_KEY']}\n")
+            sys.stderr.flush()
+            os._exit(7)
         case "batch":
             write(json.dumps([{"jsonrpc": "2.0", "method": "note"}, {"id": id, "result": {"value": "done"}}]).encode())
         case "separators":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -18,7 +19,7 @@ from ..._mcp.versions import HEADER_MISMATCH
 from ..._runtime import aio as rt
 from ..._runtime.scope import Deadline
 from ...cancellation import CancellationToken
-from ...errors import BuildError, ConnectionError, KovaError, MCPError, StreamError
+from ...errors import BuildError, ConnectionError, KovaError, MCPError, StreamError, TurnCancelledError
 from ...mcp.content import MCPToolDefinition, MCPToolResult
 from ...mcp.transports import HTTPSSETransport, MCPTransport, StdioTransport, StreamableHTTPTransport
 from ...telemetry.mcp import watch_mcp_call
@@ -96,7 +97,9 @@ class AsyncMCPClient:
         self._connecting = rt.Semaphore(1)
         self._listing = rt.Semaphore(1)
         self._tools: ToolList | None = None
-        self._is_closed = False
+        self._retired: list[AsyncMCPSession] = []  # whose calls are still under way
+        self._end: weakref.finalize[Any, Any] | None = None  # of the session, if this client is dropped
+        self._closing = CancellationToken()
 
     @classmethod
     async def connect(cls, transport: MCPTransport, timeout: float = 30.0, **options: Any) -> Self:
@@ -237,15 +240,22 @@ class AsyncMCPClient:
             ConnectionError, TimeoutError, MCPError: The server cannot be reached, or gives no session.
         """
         self._check_owner()
-        self._is_closed = False
+        if self._is_closed:
+            self._closing = CancellationToken()
         await self._renew(self._session)
 
     async def close(self) -> None:
         """End the connection, and the server if it is a process. May be called from anywhere, and more than once."""
-        self._is_closed = True
+        self._closing.cancel()
         session, self._session, self._tools = self._session, None, None
-        if session is not None and not self._is_inherited():
-            await session.close()
+        retired, self._retired = self._retired, []
+        if not self._is_inherited():
+            for each in retired if session is None else [session, *retired]:
+                await each.close()
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._closing.is_cancelled
 
     async def __aenter__(self) -> Self:
         await self._connected()
@@ -319,18 +329,32 @@ class AsyncMCPClient:
                 raise _closed()
             if present is not None:
                 self._session = self._tools = None
+                self._retired = [*(old for old in self._retired if old.is_open), present]
                 await present.retire()
             try:
-                session = await self._connector.connect(self._timeout)
+                with rt.cancel_on(self._closing):
+                    session = await self._connector.connect(self._timeout)
+            except TurnCancelledError:
+                if self._is_closed:
+                    raise _closed() from None
+                raise
             except (Refused, SessionExpired) as error:
                 raise _reason(error) from error
             except (LinkLost, NotDelivered) as error:
                 raise ConnectionError(error.message) from error
+            self._keep(session)
             if self._is_closed:
-                await session.close()
+                await self.close()  # again: this session was not there yet
                 raise _closed()
-            self._session = session
             return session
+
+    def _keep(self, session: AsyncMCPSession) -> None:
+        """Have a session, which ends with this client if nobody closes that."""
+        if self._end is not None:
+            self._end.detach()
+        self._end = weakref.finalize(self, _drop, session, os.getpid())
+        self._end.atexit = False  # then servers end in a way of their own
+        self._session = session
 
     async def _drop_dead(self, session: AsyncMCPSession) -> None:
         """Free a session whose server has gone; over HTTP only the one call has lost its stream."""
@@ -407,6 +431,11 @@ class AsyncMCPClient:
             return parameter_headers(tools.headers.get(params["name"], []), params["arguments"])
         except ValueError as error:
             raise MCPError(-32602, str(error)) from error
+
+
+def _drop(session: AsyncMCPSession, process: int) -> None:
+    if process == os.getpid():  # in a forked child it is the parent's
+        session.drop()
 
 
 def _reason(refusal: NotDelivered) -> KovaError:

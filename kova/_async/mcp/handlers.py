@@ -79,7 +79,7 @@ class AsyncServerHandlers:
         except Exception:
             log.exception("a handler for an MCP server raised", method=method)
 
-    async def answer(self, method: object, params: dict[str, Any]) -> Mapping[str, Any]:
+    async def answer(self, method: object, params: object) -> Mapping[str, Any]:
         """The result of a request of the server.
 
         Raises:
@@ -87,6 +87,8 @@ class AsyncServerHandlers:
         """
         if method == "ping":
             return {}
+        if not isinstance(params, dict):
+            raise MCPError(INVALID_PARAMS, f"params must be an object, not {type(params).__name__}")
         if method == "roots/list" and self._roots is not None:
             return self._roots
         if method == "elicitation/create" and self._elicit is not None:
@@ -110,7 +112,7 @@ class AsyncServerHandlers:
         async def sample(params: dict[str, Any]) -> Mapping[str, Any]:
             try:
                 messages, config = sampling_messages(params), sampling_config(params)
-            except (KeyError, TypeError, ValueError) as error:
+            except (BuildError, KeyError, TypeError, ValueError) as error:
                 raise MCPError(INVALID_PARAMS, f"the sampling request makes no sense: {error}") from error
             return sampling_result(await given.chat_completion(messages, (), config))
 

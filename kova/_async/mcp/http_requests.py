@@ -17,7 +17,7 @@ from ...mcp.transports import HTTPSSETransport, StreamableHTTPTransport
 from ..http import AsyncHTTPClient, AsyncPooledResponse, AsyncSentRequest, read_body, split_url
 from .authorizer import AsyncAuthorizer
 
-__all__ = ["AsyncHTTPRequests", "AsyncMCPRequest", "same_origin"]
+__all__ = ["AsyncHTTPRequests", "AsyncMCPRequest", "joined", "same_origin"]
 
 T = TypeVar("T")
 
@@ -130,6 +130,10 @@ class AsyncHTTPRequests:
         words, answer = refusal(response.status, response.headers, body, secrets)
         return Refused(f"{self.shown}: {words}", response.status, answer)
 
+    def drop(self) -> None:
+        """End all requests, without waiting for it."""
+        self._ended.cancel()
+
     async def close(self, farewell: AsyncMCPRequest | None = None) -> None:
         """End all requests and close all connections, from any thread or loop; raises nothing.
 
@@ -219,7 +223,7 @@ class AsyncMCPRequest:
 
     def _follow(self, response: AsyncPooledResponse) -> bool:
         """Turn to where a redirect leads, if that is the same origin."""
-        url = urljoin(self._request.url, response.headers.get("location", ""))
+        url = joined(self._request.url, response.headers.get("location", ""))
         if not same_origin(url, self._request.url):
             return False
         self._request = HTTPRequest(self._request.method, url, self._request.headers, self._request.body)
@@ -252,6 +256,14 @@ class AsyncMCPRequest:
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.close()
+
+
+def joined(url: str, reference: str) -> str:
+    """Where a server's reference leads; nowhere, if it is no URL at all."""
+    try:
+        return urljoin(url, reference)
+    except ValueError:
+        return reference
 
 
 def same_origin(url: str, other: str) -> bool:

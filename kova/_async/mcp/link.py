@@ -67,6 +67,9 @@ class AsyncLink(Protocol):
     def negotiated(self, version: str, *, is_modern: bool) -> None:
         """Take note of the protocol version that calls are made in from now on."""
 
+    def drop(self) -> None:
+        """Begin the end of a connection that nobody uses any more. Never waits: the collector calls it, in any thread."""
+
     async def close(self) -> None:
         """End the connection and free all of it. Bounded, from any thread, task or loop, more than once; raises
         nothing.

@@ -23,6 +23,7 @@ from ..._mcp.jsonrpc import (
 from ..._mcp.negotiation import ServerDescription
 from ..._runtime import aio as rt
 from ...errors import ConnectionError, KovaError, MCPError
+from .handler_queue import AsyncHandlerQueue
 from .handlers import AsyncServerHandlers
 from .link import AsyncLink, AsyncPendingCall
 
@@ -32,6 +33,8 @@ OnProgress = Callable[..., Any]
 
 GIVE_UP_SECONDS = 1.0  # for telling a server that nobody waits any more
 MAX_INPUT_ROUNDS = 10
+ANSWERS_AT_ONCE = 16  # requests of the server that handlers work on
+MOST_WAITING = 1_000  # requests, or notifications, that wait for a handler; more are dropped
 
 
 class AsyncMCPSession:
@@ -55,7 +58,11 @@ class AsyncMCPSession:
         self._handlers = handlers
         self._ids = itertools.count(1)
         self._background = rt.Background()
-        self._notices: rt.Channel[Message] | None = None
+        self._requests = AsyncHandlerQueue(self._answer, self._background, at_once=ANSWERS_AT_ONCE, most=MOST_WAITING)
+        self._notices = AsyncHandlerQueue(self._tell, self._background, at_once=1, most=MOST_WAITING)
+        # One that waits tells of all the changes until then.
+        self._changes = AsyncHandlerQueue(self._tell, self._background, at_once=1, most=1)
+        self._has_warned = False
         self._is_listening = False
         self._under_way: set[int] = set()
         self._is_retired = False
@@ -132,9 +139,9 @@ class AsyncMCPSession:
                 message = await pending.next()
             while not is_answer(message):
                 patience.extend()
-                if on_progress is not None:
-                    await self._report(on_progress, message)
                 with rt.fail_at(patience.deadline):
+                    if on_progress is not None:
+                        await self._report(on_progress, message)
                     message = await pending.next()
             return message
         except (ConnectionError, MCPError):
@@ -162,6 +169,11 @@ class AsyncMCPSession:
         """End the connection; from any thread, task or loop."""
         self._background.cancel()
         await self.link.close()
+
+    def drop(self) -> None:
+        """End the connection of a client that nobody has any more, without waiting for anything."""
+        self._background.cancel()
+        self.link.drop()
 
     async def retire(self) -> None:
         """End the connection when the calls that are under way have ended: each learns for itself what becomes of it."""
@@ -192,7 +204,7 @@ class AsyncMCPSession:
             raise MCPError(INTERNAL_ERROR, "the server asks for input without saying for which")
         return further
 
-    async def _given(self, method: object, params: dict[str, Any]) -> Mapping[str, Any]:
+    async def _given(self, method: object, params: object) -> Mapping[str, Any]:
         """What the handler gives for one of the server's requests within a call."""
         try:
             return await self._handlers.answer(method, params)
@@ -207,24 +219,23 @@ class AsyncMCPSession:
     def receive(self, message: Message) -> None:
         """Take a message that belongs to no call. Never waits: whatever has to be done is done elsewhere."""
         if is_request(message):
-            self._background.start_soon(self._answer, message)
+            if not self._requests.put(message):
+                self._note_dropped()
         elif "method" in message:
-            if message["method"] == "notifications/tools/list_changed":
+            is_change = message["method"] == "notifications/tools/list_changed"
+            if is_change:
                 self.generation += 1
             if self._handlers.wants(message["method"]):
-                self._pass_on(message)
+                (self._changes if is_change else self._notices).put(message)
 
-    def _pass_on(self, message: Message) -> None:
-        """Have a handler told, after those that came before."""
-        if self._notices is None:
-            self._notices = rt.Channel()
-            self._background.start_soon(self._tell_handlers, self._notices)
-        self._notices.put(message)
+    def _note_dropped(self) -> None:
+        say = log.debug if self._has_warned else log.warning
+        say("an MCP server asks faster than it is answered; a request is dropped")
+        self._has_warned = True
 
-    async def _tell_handlers(self, notices: rt.Channel[Message]) -> None:
-        while True:
-            message = await notices.get()
-            await self._handlers.tell(message["method"], message.get("params") or {})
+    async def _tell(self, message: Message) -> None:
+        params = message.get("params")
+        await self._handlers.tell(message["method"], params if isinstance(params, dict) else {})
 
     async def _answer(self, message: Message) -> None:
         """Answer a request of the server."""

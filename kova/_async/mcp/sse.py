@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from urllib.parse import urljoin, urlsplit
 
 from ..._log import log
 from ..._mcp import jsonrpc
@@ -17,7 +16,7 @@ from ..._wire.sse import LINE_LIMIT
 from ...errors import ConnectionError, KovaError, StreamError
 from ...mcp.transports import HTTPSSETransport
 from ..http import AsyncPooledResponse
-from .http_requests import AsyncHTTPRequests, AsyncMCPRequest, same_origin
+from .http_requests import AsyncHTTPRequests, AsyncMCPRequest, joined, same_origin
 from .link import Receiver
 from .listener import messages_of
 
@@ -89,10 +88,10 @@ class AsyncSSELink:
 
     def _checked(self, endpoint: str) -> str:
         """S2: calls carry the token, and go to no other origin than the user has named."""
-        url = urljoin(self.requests.url, endpoint)
+        url = joined(self.requests.url, endpoint)
         if not same_origin(url, self.requests.url):
             error = ConnectionError(
-                f"{self.requests.shown} wants calls to be sent to another origin ({urlsplit(url).netloc[:200]!r}), "
+                f"{self.requests.shown} wants calls to be sent to another origin ({url[:200]!r}), "
                 "and nothing is sent there"
             )
             error.is_retryable = False
@@ -139,6 +138,11 @@ class AsyncSSELink:
     def negotiated(self, version: str, *, is_modern: bool) -> None:
         """Take note of the protocol version that calls are made in from now on."""
         self._version = version
+
+    def drop(self) -> None:
+        """End the stream of a link that nobody uses any more."""
+        self.requests.drop()
+        self._background.cancel()
 
     async def close(self) -> None:
         """End the connection. From any thread, task or loop, more than once; raises nothing."""

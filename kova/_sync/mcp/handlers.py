@@ -82,7 +82,7 @@ class ServerHandlers:
         except Exception:
             log.exception("a handler for an MCP server raised", method=method)
 
-    def answer(self, method: object, params: dict[str, Any]) -> Mapping[str, Any]:
+    def answer(self, method: object, params: object) -> Mapping[str, Any]:
         """The result of a request of the server.
 
         Raises:
@@ -90,6 +90,8 @@ class ServerHandlers:
         """
         if method == "ping":
             return {}
+        if not isinstance(params, dict):
+            raise MCPError(INVALID_PARAMS, f"params must be an object, not {type(params).__name__}")
         if method == "roots/list" and self._roots is not None:
             return self._roots
         if method == "elicitation/create" and self._elicit is not None:
@@ -113,7 +115,7 @@ class ServerHandlers:
         def sample(params: dict[str, Any]) -> Mapping[str, Any]:
             try:
                 messages, config = sampling_messages(params), sampling_config(params)
-            except (KeyError, TypeError, ValueError) as error:
+            except (BuildError, KeyError, TypeError, ValueError) as error:
                 raise MCPError(INVALID_PARAMS, f"the sampling request makes no sense: {error}") from error
             return sampling_result(given.chat_completion(messages, (), config))
 

@@ -20,7 +20,7 @@ from ...mcp.transports import HTTPSSETransport, StreamableHTTPTransport
 from ..http import HTTPClient, PooledResponse, SentRequest, read_body, split_url
 from .authorizer import Authorizer
 
-__all__ = ["HTTPRequests", "MCPRequest", "same_origin"]
+__all__ = ["HTTPRequests", "MCPRequest", "joined", "same_origin"]
 
 T = TypeVar("T")
 
@@ -133,6 +133,10 @@ class HTTPRequests:
         words, answer = refusal(response.status, response.headers, body, secrets)
         return Refused(f"{self.shown}: {words}", response.status, answer)
 
+    def drop(self) -> None:
+        """End all requests, without waiting for it."""
+        self._ended.cancel()
+
     def close(self, farewell: MCPRequest | None = None) -> None:
         """End all requests and close all connections, from any thread or loop; raises nothing.
 
@@ -222,7 +226,7 @@ class MCPRequest:
 
     def _follow(self, response: PooledResponse) -> bool:
         """Turn to where a redirect leads, if that is the same origin."""
-        url = urljoin(self._request.url, response.headers.get("location", ""))
+        url = joined(self._request.url, response.headers.get("location", ""))
         if not same_origin(url, self._request.url):
             return False
         self._request = HTTPRequest(self._request.method, url, self._request.headers, self._request.body)
@@ -255,6 +259,14 @@ class MCPRequest:
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.close()
+
+
+def joined(url: str, reference: str) -> str:
+    """Where a server's reference leads; nowhere, if it is no URL at all."""
+    try:
+        return urljoin(url, reference)
+    except ValueError:
+        return reference
 
 
 def same_origin(url: str, other: str) -> bool:

@@ -26,6 +26,7 @@ from ..._mcp.jsonrpc import (
 from ..._mcp.negotiation import ServerDescription
 from ..._runtime import threads as rt
 from ...errors import ConnectionError, KovaError, MCPError
+from .handler_queue import HandlerQueue
 from .handlers import ServerHandlers
 from .link import Link, PendingCall
 
@@ -35,6 +36,8 @@ OnProgress = Callable[..., Any]
 
 GIVE_UP_SECONDS = 1.0  # for telling a server that nobody waits any more
 MAX_INPUT_ROUNDS = 10
+ANSWERS_AT_ONCE = 16  # requests of the server that handlers work on
+MOST_WAITING = 1_000  # requests, or notifications, that wait for a handler; more are dropped
 
 
 class MCPSession:
@@ -58,7 +61,11 @@ class MCPSession:
         self._handlers = handlers
         self._ids = itertools.count(1)
         self._background = rt.Background()
-        self._notices: rt.Channel[Message] | None = None
+        self._requests = HandlerQueue(self._answer, self._background, at_once=ANSWERS_AT_ONCE, most=MOST_WAITING)
+        self._notices = HandlerQueue(self._tell, self._background, at_once=1, most=MOST_WAITING)
+        # One that waits tells of all the changes until then.
+        self._changes = HandlerQueue(self._tell, self._background, at_once=1, most=1)
+        self._has_warned = False
         self._is_listening = False
         self._under_way: set[int] = set()
         self._is_retired = False
@@ -135,9 +142,9 @@ class MCPSession:
                 message = pending.next()
             while not is_answer(message):
                 patience.extend()
-                if on_progress is not None:
-                    self._report(on_progress, message)
                 with rt.fail_at(patience.deadline):
+                    if on_progress is not None:
+                        self._report(on_progress, message)
                     message = pending.next()
             return message
         except (ConnectionError, MCPError):
@@ -165,6 +172,11 @@ class MCPSession:
         """End the connection; from any thread, task or loop."""
         self._background.cancel()
         self.link.close()
+
+    def drop(self) -> None:
+        """End the connection of a client that nobody has any more, without waiting for anything."""
+        self._background.cancel()
+        self.link.drop()
 
     def retire(self) -> None:
         """End the connection when the calls that are under way have ended: each learns for itself what becomes of it."""
@@ -195,7 +207,7 @@ class MCPSession:
             raise MCPError(INTERNAL_ERROR, "the server asks for input without saying for which")
         return further
 
-    def _given(self, method: object, params: dict[str, Any]) -> Mapping[str, Any]:
+    def _given(self, method: object, params: object) -> Mapping[str, Any]:
         """What the handler gives for one of the server's requests within a call."""
         try:
             return self._handlers.answer(method, params)
@@ -210,24 +222,23 @@ class MCPSession:
     def receive(self, message: Message) -> None:
         """Take a message that belongs to no call. Never waits: whatever has to be done is done elsewhere."""
         if is_request(message):
-            self._background.start_soon(self._answer, message)
+            if not self._requests.put(message):
+                self._note_dropped()
         elif "method" in message:
-            if message["method"] == "notifications/tools/list_changed":
+            is_change = message["method"] == "notifications/tools/list_changed"
+            if is_change:
                 self.generation += 1
             if self._handlers.wants(message["method"]):
-                self._pass_on(message)
+                (self._changes if is_change else self._notices).put(message)
 
-    def _pass_on(self, message: Message) -> None:
-        """Have a handler told, after those that came before."""
-        if self._notices is None:
-            self._notices = rt.Channel()
-            self._background.start_soon(self._tell_handlers, self._notices)
-        self._notices.put(message)
+    def _note_dropped(self) -> None:
+        say = log.debug if self._has_warned else log.warning
+        say("an MCP server asks faster than it is answered; a request is dropped")
+        self._has_warned = True
 
-    def _tell_handlers(self, notices: rt.Channel[Message]) -> None:
-        while True:
-            message = notices.get()
-            self._handlers.tell(message["method"], message.get("params") or {})
+    def _tell(self, message: Message) -> None:
+        params = message.get("params")
+        self._handlers.tell(message["method"], params if isinstance(params, dict) else {})
 
     def _answer(self, message: Message) -> None:
         """Answer a request of the server."""

@@ -30,11 +30,12 @@ from .link import Receiver
 
 __all__ = ["StdioLink"]
 
+MOST_REPORTS = 1_000  # of progress that wait to be taken; more are dropped
 MAX_READ = 262_144  # bytes: what a socket holds
 STATUS_SECONDS = 0.5  # for a server to exit, and for its last words to arrive, once its output has ended
 CLOSE_SECONDS = 10.0  # what closing never takes, as each of its steps is bounded
 
-_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?(\d{1,18})"?\s*,')
+_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?(\d{1,18})"?\s*,\s*+(?!"method")')
 
 
 class StdioCall:
@@ -124,6 +125,13 @@ class StdioLink:
 
     def negotiated(self, version: str, *, is_modern: bool) -> None:
         pass  # a line says the same in every version
+
+    def drop(self) -> None:
+        # A server that goes on without input is ended with the interpreter: the collector must not start a thread.
+        self._end = "was closed"
+        self._is_closed = True
+        if self._child is not None:
+            self._child.end_input()
 
     def close(self) -> None:
         self._end = "was closed"
@@ -225,6 +233,8 @@ class StdioLink:
             value = None
         messages = value if isinstance(value, list) else [value]  # a list is a batch, as MCP had them in 2025-03-26
         is_noise = True
+        if value is None:
+            self._refuse_unreadable(line)
         for message in messages:
             if type(message) is dict and ("method" in message or "id" in message):
                 is_noise = False
@@ -240,8 +250,17 @@ class StdioLink:
             pending = self._calls.get(progress_token(message))
             if pending is None:
                 self._receiver(message)
+            elif len(pending.inbox) >= MOST_REPORTS:
+                return
         if pending is not None:  # else it comes late, or a second time, or was never asked for
             pending.inbox.put(message)
+
+    def _refuse_unreadable(self, line: bytes) -> None:
+        """Fail the call whose answer is no JSON, such as one with a NaN in it: nothing else will come for it."""
+        named = _ID_FIRST.match(line)
+        pending = self._calls.pop(int(named[1]), None) if named else None
+        if pending is not None:
+            pending.inbox.put(StreamError(f"the MCP server {self._transport.shown!r} gave an answer that is no JSON"))
 
     def _note_noise(self, size: int) -> None:
         say = log.debug if self._has_warned else log.warning

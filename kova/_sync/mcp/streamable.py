@@ -105,6 +105,11 @@ class StreamableLink:
         self.is_legacy = not is_modern
         self._version = None if is_modern else version  # a modern call brings it itself
 
+    def drop(self) -> None:
+        """Free what a link holds that nobody uses any more; the server finds out by itself."""
+        self._forget_session()
+        self.requests.drop()
+
     def close(self) -> None:
         """End the session and free all connections. From any thread, task or loop, more than once; raises nothing."""
         if not self.is_open:
