@@ -72,9 +72,13 @@ def mcp_servers_from_config(path: str | os.PathLike[str]) -> dict[str, MCPTransp
 
 def _table(file: str) -> dict[str, Any]:
     try:
-        content = _json.loads(Path(file).read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        data = Path(file).read_bytes()
     except OSError as error:
         raise KovaOSError(f"cannot read {file}: {error.strerror or error}") from error
+    except ValueError as error:  # a path with a NUL in it
+        raise KovaOSError(f"cannot read {file!r}: {error}") from error
+    try:
+        content = _json.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except ValueError as error:
         raise SerializationError(f"{file} is not JSON: {error}") from error
     for key in _TABLES:

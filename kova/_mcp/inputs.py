@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def roots_result(roots: Sequence[str | os.PathLike[str]]) -> JSONObject:
     Raises:
         BuildError: One of them is neither.
     """
-    if isinstance(roots, (str, os.PathLike)):
+    if isinstance(roots, (str, bytes, os.PathLike)) or not isinstance(roots, Iterable):
         raise BuildError("roots must be a sequence of paths or URIs, not a single one")
     return {"roots": [_root(root) for root in roots]}
 
@@ -44,7 +44,10 @@ def _root(root: object) -> JSONObject:
     if not isinstance(root, (str, os.PathLike)):
         raise BuildError(f"roots must be paths or URIs, not {type(root).__name__}")
     path = Path(root).absolute()
-    return {"uri": path.as_uri(), "name": path.name or str(path)}
+    try:
+        return {"uri": path.as_uri(), "name": path.name or str(path)}
+    except UnicodeEncodeError:
+        raise BuildError(f"roots: {root!r} cannot be written as a URI") from None
 
 
 def with_form_defaults(params: JSONObject, result: JSONObject) -> JSONObject:

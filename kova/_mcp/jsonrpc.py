@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _json
+from .._formats.secrets import mask
 from ..errors import MCPError
 
 __all__ = [
@@ -134,6 +135,6 @@ def error_of(message: Message) -> MCPError | None:
     text = error.get("message")
     return MCPError(
         code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
-        text if isinstance(text, str) and text else "the server reported an error without a message",
+        mask(text) if isinstance(text, str) and text else "the server reported an error without a message",
         error.get("data"),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+from .._formats.secrets import mask
 from .._terminal import plain
 
 __all__ = ["LastWords", "how_it_ended"]
@@ -13,10 +14,15 @@ _SHOWN = 1_200  # characters, which leaves room for the rest of an error's messa
 
 
 class LastWords:
-    """The end of what a server writes to stderr."""
+    """The end of what a server writes to stderr.
+
+    Attributes:
+        secrets: What must not be shown, if the server repeats it.
+    """
 
     def __init__(self) -> None:
         self._tail = b""
+        self.secrets: tuple[str, ...] = ()
 
     def add(self, data: bytes) -> None:
         """Note what it has written."""
@@ -25,7 +31,7 @@ class LastWords:
     @property
     def text(self) -> str:
         """The end of it, fit to be shown in a terminal."""
-        return plain(self._tail.decode(errors="replace")).strip()[-_SHOWN:]
+        return mask(plain(self._tail.decode(errors="replace")), self.secrets).strip()[-_SHOWN:]
 
 
 def how_it_ended(status: int | None) -> str:

@@ -103,6 +103,8 @@ def _expiry(pages: Sequence[Mapping[str, Any]]) -> float | None:
 
 def model_names(names: Iterable[str], prefix: str) -> dict[str, str]:
     """What a model calls each tool, in a form that all providers accept, by its own name."""
+    if not isinstance(prefix, str):
+        raise BuildError(f"prefix must be a text, not {type(prefix).__name__}")
     own = list(names)
     wire = ToolNames([prefix + name for name in own], NAMES)
     return {name: wire.wire(prefix + name) for name in own}
@@ -128,7 +130,13 @@ def selected(
     ]
 
 
-def _names(argument: str, names: Iterable[str] | None) -> set[str] | None:
+def _names(argument: str, names: object) -> set[str] | None:
+    if names is None:
+        return None
     if isinstance(names, str):
         raise BuildError(f"{argument} must be names of tools, not a single text")
-    return None if names is None else set(names)
+    given: list[object] = list(names) if isinstance(names, Iterable) else [names]
+    texts = {name for name in given if isinstance(name, str)}
+    if not all(isinstance(name, str) for name in given):
+        raise BuildError(f"{argument} must be names of tools, not {names!r}")
+    return texts

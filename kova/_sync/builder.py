@@ -85,6 +85,9 @@ class AgentBuilder:
         if not callable(getattr(client, "named_tools", None)):
             raise BuildError(f"mcp_client must be an MCP client, not {type(client).__name__}")
         rt.check_native(client.named_tools, "mcp_client")
+        given: object = name
+        if not isinstance(given, str) or not given:
+            raise BuildError(f"name must say what the server is called, not {given!r}")
         self._servers.append((client, name, prefix, include, exclude))
         return self
 

@@ -34,10 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a model may say what the terminal has no character for
     try:
         code = int(options.run(options))
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it may be closed
+            sys.stdout.flush()
         return code
     except BrokenPipeError:  # whoever read the output, such as `head`, has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -47,8 +48,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(error, UNREACHABLE)
     except KovaError as error:
         return _complain(error, FAILED)
+    except OSError as error:
+        _give_up_output()
+        return _complain(f"cannot write the output: {error.strerror}", FAILED)
 
 
-def _complain(error: KovaError, code: int) -> int:
-    print(f"kova: {plain(str(error))}", file=sys.stderr)
+def _give_up_output() -> None:
+    """Have the interpreter try no more, when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(error: object, code: int) -> int:
+    print(f"kova: {plain(str(error))}", file=sys.stderr)  # which may be in a server's words
     return code

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .. import _json
 from .._terminal import plain
 from ..errors import BuildError
 
@@ -45,6 +46,7 @@ def _add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], hel
     parser.add_argument("server", metavar="COMMAND_OR_URL", help="how the server is started or reached")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--sse", action="store_true", help="the URL is that of an HTTP+SSE server (2024-11-05)")
+    parser.add_argument("--login", action="store_true", help="sign in at the URL with the browser; tokens are kept")
     parser.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="sent to a URL")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="given to a command")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="60 if not given")
@@ -58,6 +60,7 @@ def transport_from(
     env: list[str] | None = None,
     timeout: float = 60.0,
     is_sse: bool = False,
+    is_login: bool = False,
 ) -> MCPTransport:
     """The transport that a command or URL means.
 
@@ -68,10 +71,20 @@ def transport_from(
     from ..mcp import StreamableHTTPTransport as HTTPTransport
 
     if server.startswith(("http://", "https://")):
+        if env:
+            raise BuildError("--env is for a command, not for a URL")
         pairs = dict(_pair(header, ":", "--header") for header in headers or ())
-        return HTTPSSETransport(server, pairs) if is_sse else HTTPTransport(server, pairs)
+        made = HTTPSSETransport if is_sse else HTTPTransport
+        transport = made(server, pairs)  # before anybody is asked for the sake of a wrong URL
+        if not is_login:
+            return transport
+        from .login import signed_in
+
+        return made(server, pairs, signed_in(server))
+    if headers or is_sse or is_login:
+        raise BuildError("--header, --sse and --login are for a URL, not for a command")
     try:
-        command, *args = shlex.split(server)
+        command, *args = shlex.split(server) or [""]
     except ValueError as error:
         raise BuildError(f"not a command: {server!r}: {error}") from error
     variables = dict(_pair(variable, "=", "--env") for variable in env or ())
@@ -89,7 +102,12 @@ def _client(options: argparse.Namespace) -> MCPClient:
     from .. import MCPClient
 
     transport = transport_from(
-        options.server, headers=options.header, env=options.env, timeout=options.timeout, is_sse=options.sse
+        options.server,
+        headers=options.header,
+        env=options.env,
+        timeout=options.timeout,
+        is_sse=options.sse,
+        is_login=options.login,
     )
     return MCPClient(transport, timeout=options.timeout, max_total_timeout=max(options.timeout, 300.0))
 
@@ -98,7 +116,7 @@ def _list(options: argparse.Namespace) -> int:
     with _client(options) as client:
         tools = client.list_tools()
     if options.json:
-        print(json.dumps([tool.raw for tool in tools], indent=2, ensure_ascii=False))
+        print(_json_text([tool.raw for tool in tools]))
     elif not tools:
         print("The server has no tools.")
     else:
@@ -108,9 +126,11 @@ def _list(options: argparse.Namespace) -> int:
 
 def _call(options: argparse.Namespace) -> int:
     arguments = _json_object(options.arguments)
+    if not options.tool:
+        raise BuildError("TOOL must be the name of a tool")
     with _client(options) as client:
         result = client.call_tool(options.tool, arguments)
-    print(json.dumps(dict(result.raw), indent=2, ensure_ascii=False) if options.json else _readable(result))
+    print(_json_text(dict(result.raw)) if options.json else _readable(result))
     return 1 if result.is_error else 0
 
 
@@ -120,15 +140,20 @@ def _check(options: argparse.Namespace) -> int:
     with _client(options) as client:
         report = check_server(client)
     if options.json:
-        print(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+        print(_json_text(report.as_json()))
     else:
         print(plain(report.as_text()))
     return 1 if report.problems else 0
 
 
+def _json_text(value: object) -> str:
+    """JSON that any terminal may be shown: what is not printable ASCII is escaped."""
+    return json.dumps(value, indent=2).replace("\x7f", "\\u007f")
+
+
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = _json.loads(text)
     except ValueError as error:
         raise BuildError(f"the arguments are not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -150,7 +175,9 @@ def _described(tool: MCPToolDefinition) -> str:
 def _parameter(name: str, schema: object, is_required: bool) -> list[str]:
     schema = schema if isinstance(schema, dict) else {}
     kind = schema.get("type") or next((word for word in ("enum", "anyOf", "$ref") if word in schema), "any")
-    shown = f"{name}: {' | '.join(kind) if isinstance(kind, list) else kind}{'' if is_required else ', optional'}"
+    shown = (
+        f"{name}: {' | '.join(map(str, kind)) if isinstance(kind, list) else kind}{'' if is_required else ', optional'}"
+    )
     text = f"{shown}. {schema['description']}" if schema.get("description") else shown
     return textwrap.wrap(plain(text), WIDTH, initial_indent="    ", subsequent_indent="      ")
 

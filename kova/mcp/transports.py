@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -31,22 +31,40 @@ class TokenProvider(Protocol):
         """Get a new token, after the server has refused the present one; its text, or None."""
 
 
-def _argument_list(args: Sequence[str]) -> tuple[str, ...]:
-    items: list[object] = [] if isinstance(args, str) else list(args)
-    texts = tuple(item for item in items if isinstance(item, str))
-    if isinstance(args, str) or len(texts) < len(items):
+def _argument_list(args: object) -> tuple[str, ...]:
+    items: list[object] = list(args) if isinstance(args, Iterable) and not isinstance(args, (str, bytes)) else [None]
+    texts = tuple(item for item in items if isinstance(item, str) and "\0" not in item)
+    if len(texts) < len(items):
         raise BuildError(f"args must be a sequence of texts, not {args!r}")
     return texts
 
 
-def _names_and_values(values: Mapping[str, str] | None) -> dict[str, str]:
+def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
+    checked = _names_and_values("env", env)
+    for name, value in checked.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise BuildError(f"env cannot have a variable {name!r} with that value: no system takes it")
+    return checked
+
+
+def _header_texts(headers: Mapping[str, str] | None) -> dict[str, str]:
+    return _names_and_values("headers", headers)
+
+
+def _names_and_values(argument: str, values: object) -> dict[str, str]:
+    if values is not None and not isinstance(values, Mapping):
+        raise BuildError(f"{argument} must be a mapping of names to texts, not {type(values).__name__}")
     texts: dict[str, str] = {}
-    pairs: list[tuple[object, object]] = list((values or {}).items())
-    for name, value in pairs:
+    for name, value in (values or {}).items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise BuildError(f"names and values must be texts; that of {name!r} is {type(value).__name__}")
+            raise BuildError(f"{argument}: names and values must be texts; that of {name!r} is {type(value).__name__}")
         texts[name] = value
     return texts
+
+
+def _shown_url(url: str) -> str:
+    base, mark, _ = url.partition("?")  # keys may be in a query
+    return repr(f"{base}?***" if mark else url)
 
 
 @frozen
@@ -71,14 +89,17 @@ class StdioTransport:
 
     command: str
     args: tuple[str, ...] = field(default=(), converter=_argument_list)
-    env: dict[str, str] = field(default=None, converter=_names_and_values, repr=False)
+    env: dict[str, str] = field(default=None, converter=_environment, repr=False)
     cwd: str | os.PathLike[str] | None = field(default=None, kw_only=True)
     start_timeout: float = field(default=60.0, kw_only=True)
     inherit_env: bool = field(default=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         _check_command(self.command)
+        _check_folder(self.cwd)
         _check_seconds("start_timeout", self.start_timeout)
+        if not isinstance(self.inherit_env, bool):
+            raise BuildError(f"inherit_env must be a bool, not {type(self.inherit_env).__name__}")
 
     @property
     def shown(self) -> str:
@@ -100,8 +121,8 @@ class StreamableHTTPTransport:
         BuildError: An argument is wrong.
     """
 
-    url: str
-    headers: dict[str, str] = field(default=None, converter=_names_and_values, repr=False)
+    url: str = field(repr=_shown_url)
+    headers: dict[str, str] = field(default=None, converter=_header_texts, repr=False)
     auth: TokenProvider | None = field(default=None, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -127,8 +148,8 @@ class HTTPSSETransport:
         BuildError: An argument is wrong.
     """
 
-    url: str
-    headers: dict[str, str] = field(default=None, converter=_names_and_values, repr=False)
+    url: str = field(repr=_shown_url)
+    headers: dict[str, str] = field(default=None, converter=_header_texts, repr=False)
     auth: TokenProvider | None = field(default=None, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -145,7 +166,7 @@ MCPTransport: TypeAlias = StdioTransport | StreamableHTTPTransport | HTTPSSETran
 
 
 def _check_command(command: object) -> None:
-    if not isinstance(command, str) or not command.strip():
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
         raise BuildError(f"command must name a program, not {command!r}")
 
 
@@ -154,9 +175,25 @@ def _check_seconds(name: str, value: object) -> None:
         raise BuildError(f"{name} must be a positive number of seconds, not {value!r}")
 
 
+def _check_folder(cwd: object) -> None:
+    if cwd is not None and not isinstance(cwd, (str, os.PathLike)):
+        raise BuildError(f"cwd must be a path, not {type(cwd).__name__}")
+
+
 def _check_url(url: object) -> None:
-    if not isinstance(url, str) or urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    if not isinstance(url, str):
         raise BuildError(f"url must be an http or https URL, not {url!r}")
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise BuildError("url has characters that cannot be in a URL")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port  # either may turn out not to be one
+    except ValueError as error:
+        raise BuildError(f"url is not a URL: {error}") from None
+    if parts.username is not None or parts.password is not None:
+        raise BuildError("url must not hold a user name or password: use headers, or auth")
+    if parts.scheme not in ("http", "https") or not host:
+        raise BuildError(f"url must be an http or https URL, not {_shown_url(url)}")
 
 
 def _check_auth(auth: object) -> None:

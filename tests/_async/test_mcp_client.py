@@ -311,7 +311,9 @@ async def test_what_nobody_handles_is_refused(mcp_server: MCPHTTPServer) -> None
         ({"on_elicitation": 5}, "on_elicitation must be callable"),
         ({"on_sampling": object()}, "on_sampling must be callable"),
         ({"roots": "file:///a"}, "roots must be a sequence"),
+        ({"roots": 5}, "roots must be a sequence"),
         ({"roots": [5]}, "roots must be paths or URIs"),
+        ({"roots": ["/\ud800"]}, "roots: .* cannot be written as a URI"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
@@ -334,4 +336,25 @@ async def test_a_wrong_argument_of_a_call_is_refused_before_anything_is_sent(mcp
         await mcp.call_tool("")
     with pytest.raises(ValueError, match="timeout must be"):
         await mcp.call_tool("weather", timeout=-1)
+    nobody: Any = "cancel"
+    with pytest.raises(TypeError, match="cancel must be a CancellationToken"):
+        await mcp.call_tool("weather", cancel=nobody)
     assert not mcp_server.requests
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prefix": 5}, "prefix must be a text"),
+        ({"include": 5}, "include must be names of tools"),
+        ({"include": [5, "weather"]}, "include must be names of tools"),
+        ({"exclude": [[]]}, "exclude must be names of tools"),
+    ],
+)
+async def test_a_wrong_choice_of_tools_is_named(
+    mcp_server: MCPHTTPServer, options: dict[str, Any], message: str
+) -> None:
+    be_old(mcp_server)
+    async with client(mcp_server) as mcp:
+        with pytest.raises(kova.BuildError, match=message):
+            await mcp.tools(**options)

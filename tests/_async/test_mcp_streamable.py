@@ -135,6 +135,13 @@ async def test_a_redirect_to_another_origin_is_not_followed(mcp_server: MCPHTTPS
         assert (caught.value.status_code, other.requests) == (status, [])
 
 
+async def test_a_redirect_to_what_is_no_url_is_not_followed(mcp_server: MCPHTTPServer) -> None:
+    mcp_server.on("tools/call", lambda exchange: exchange.send_status(307, location="http://["))
+    async with linked(mcp_server) as link:
+        with pytest.raises(Refused, match="307"):
+            await answer_to(link, call())
+
+
 async def test_redirects_in_a_circle_end(mcp_server: MCPHTTPServer) -> None:
     mcp_server.on("tools/call", lambda exchange: exchange.send_status(307, location="/mcp"))
     async with linked(mcp_server) as link:

@@ -159,6 +159,17 @@ def test_an_endpoint_of_another_origin_gets_nothing(mcp_server: MCPHTTPServer, s
     assert len(mcp_server.requests) == 1
 
 
+def test_an_endpoint_that_is_no_url_is_an_error(mcp_server: MCPHTTPServer) -> None:
+    def name_nothing(exchange: Exchange) -> None:
+        exchange.start_chunks()
+        exchange.send_event("http://[", event="endpoint")
+        exchange.wait_for_disconnect()
+
+    mcp_server.on("GET", name_nothing)
+    with pytest.raises(kova.ConnectionError, match="another origin"):
+        kova.MCPClient.connect(kova.HTTPSSETransport(mcp_server.url))
+
+
 def test_the_end_of_the_stream_is_the_end_of_all_calls(mcp_server: MCPHTTPServer) -> None:
     """M3."""
     stream = Stream()

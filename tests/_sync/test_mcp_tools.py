@@ -13,7 +13,7 @@ import kova
 from kova.testing import ScriptedProvider, call
 from tests._sync.mcp_http_links import until
 from tests.mcp_http_server import Exchange, MCPHTTPServer
-from tests.mcp_modern import be_modern
+from tests.mcp_modern import TEXT, be_modern
 
 pytestmark = pytest.mark.anyio
 
@@ -109,6 +109,25 @@ def test_the_user_is_asked_before_a_tool_of_a_server_runs(mcp_server: MCPHTTPSer
         )
         assert (agent.run("Weather?")).text == "Then not."
     assert not mcp_server.of("tools/call")
+
+
+def test_the_approval_handler_sees_the_names_that_the_model_uses(mcp_server: MCPHTTPServer) -> None:
+    offering(mcp_server, "files.read")
+    mcp_server.on("tools/call", lambda exchange: exchange.answer(TEXT))
+    seen: list[tuple[str, object]] = []
+
+    def decide(call: kova.ToolUseBlock, context: kova.ToolContext) -> kova.ApprovalDecision:
+        seen.append((call.name, dict(call.input)))
+        return kova.ApprovalDecision.APPROVED
+
+    model = ScriptedProvider(call("my_files_read", path="x"), "Read.")
+    with client(mcp_server) as mcp:
+        tools = mcp.tools(prefix="my_")
+        agent = kova.Agent(model, tools=tools, approval_handler=decide)
+        assert (agent.run("Read x.")).text == "Read."
+    assert seen == [("my_files_read", {"path": "x"})]
+    assert [tool.name for tool in tools] == ["my_files_read"]
+    assert mcp_server.of("tools/call")[0].message["params"]["name"] == "files.read"
 
 
 # ---- names

@@ -188,7 +188,7 @@ class MCPClient:
     ) -> list[MCPTool]:
         """The same, with a name for the server in messages."""
         definitions = selected(self.list_tools(), include, exclude, f"the MCP server {server}")
-        names = model_names([definition.name for definition in definitions], prefix or "")
+        names = model_names([definition.name for definition in definitions], "" if prefix is None else prefix)
         return [MCPTool(self, definition, names[definition.name], server) for definition in definitions]
 
     def call_tool(
@@ -224,6 +224,8 @@ class MCPClient:
             rt.check_callable(on_progress, "on_progress")
         patience = Patience(f"the MCP tool {name}", timeout or self._timeout, self._max_total_timeout)
         params = {"name": name, "arguments": dict(arguments or {})}
+        if cancel is not None and not isinstance(cancel, CancellationToken):
+            raise TypeError(f"cancel must be a CancellationToken, not {type(cancel).__name__}")
         with rt.cancel_on(cancel):
             try:
                 result = self._request("tools/call", params, patience, on_progress)

@@ -13,6 +13,7 @@ import os
 import re
 
 from ... import _json
+from ..._formats.secrets import secret_headers
 from ..._log import log
 from ..._mcp.calls import Call
 from ..._mcp.commands import resolve_command
@@ -91,6 +92,7 @@ class StdioLink:
 
     def open(self) -> None:
         env = server_environment(os.environ, self._transport.env, inherit=self._transport.inherit_env)
+        self._words.secrets = secret_headers(env)  # by their names, as variables have such names too
         program = resolve_command(self._transport.command, env.get("PATH", os.defpath), self._transport.cwd)
         try:
             self._child = Child([program, *self._transport.args], cwd=self._transport.cwd, env=env)
