@@ -249,7 +249,8 @@ def checked_messages(messages: Iterable[ConversationMessage]) -> list[Conversati
     checked = list(messages)
     for index, message in enumerate(checked):
         if not isinstance(message, ConversationMessage):
-            raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}")
+            reader = ": messages_from_json reads such" if isinstance(message, Mapping) else ""
+            raise TypeError(f"messages[{index}] must be a ConversationMessage, not {type(message).__name__}{reader}")
     return checked
 
 
@@ -276,4 +277,7 @@ def tool_message(
 
 
 def _message(role: Role, text: str, blocks: tuple[ContentBlock, ...]) -> ConversationMessage:
+    given: object = text
+    if not isinstance(given, str):
+        raise TypeError(f"text must be a str, which may be empty before blocks; not {type(given).__name__}")
     return ConversationMessage(role, blocks if blocks and text == "" else (TextBlock(text), *blocks))

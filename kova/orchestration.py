@@ -44,7 +44,8 @@ def _names(given: Iterable[str]) -> tuple[str, ...]:
 
 def _name(given: str) -> str:
     if not isinstance(given, str):
-        raise TypeError(f"a pattern takes agents' names, of type str, not {type(given).__name__}")
+        nest = ": for a pattern inside another one, see as_agent" if isinstance(given, Pattern) else ""
+        raise TypeError(f"a pattern takes agents' names, of type str, not {type(given).__name__}{nest}")
     return given
 
 

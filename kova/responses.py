@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import Factory, astuple, define, field, frozen
+from attrs import Factory, asdict, astuple, define, field, frozen
 
 from .messages import (
     ContentBlock,
@@ -58,6 +58,14 @@ class StopReason(StrEnum):
     UNKNOWN = "unknown"
 
 
+def _stop_reason(given: StopReason | str) -> StopReason:
+    if type(given) is StopReason:
+        return given
+    if given not in [*StopReason]:
+        raise ValueError(f"stop_reason must be one of {', '.join(StopReason)}; not {given!r}")
+    return StopReason(given)
+
+
 @frozen
 class UsageStats:
     """Tokens that were spent. None is "not reported", never 0.
@@ -87,6 +95,10 @@ class UsageStats:
     def prompt_tokens(self) -> int | None:
         """The whole prompt, cache reads and writes included."""
         return _sum_of_known((self.input_tokens, self.cache_read_tokens, self.cache_creation_tokens))
+
+    def __repr__(self) -> str:
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        return f"UsageStats({', '.join(f'{name}={value}' for name, value in known.items())})"
 
     def __add__(self, other: UsageStats) -> UsageStats:
         """The sum, field by field; unknown and known make known."""
@@ -167,7 +179,7 @@ class StopEvent:
         raw_stop_reason: Why, in the provider's words.
     """
 
-    stop_reason: StopReason
+    stop_reason: StopReason = field(converter=_stop_reason)
     raw_stop_reason: str | None = None
 
 
@@ -241,7 +253,7 @@ class ModelResponse:
     """
 
     content: tuple[ContentBlock, ...] = field(default=(), converter=content_blocks)
-    stop_reason: StopReason = StopReason.END_TURN
+    stop_reason: StopReason = field(default=StopReason.END_TURN, converter=_stop_reason)
     raw_stop_reason: str | None = None
     usage: UsageStats = UsageStats()
     thinking: str | None = None

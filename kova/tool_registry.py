@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING
 
 from .errors import BuildError
@@ -12,7 +12,7 @@ from .tools import Tool, ToolDefinition, as_tool
 if TYPE_CHECKING:
     import builtins
 
-__all__ = ["ToolRegistry", "merge_tools"]
+__all__ = ["ToolRegistry", "as_tools", "merge_tools"]
 
 
 class ToolRegistry:
@@ -68,6 +68,20 @@ class ToolRegistry:
         return name in self._tools
 
 
+def as_tools(candidates: object) -> tuple[Tool, ...]:
+    """What an agent was given as its tools.
+
+    Raises:
+        BuildError: It is no sequence, or something in it is no tool.
+    """
+    if isinstance(candidates, Coroutine):
+        candidates.close()  # else Python warns besides
+        raise BuildError("tools must be a sequence of tools and functions, not a coroutine: it was not awaited")
+    if not isinstance(candidates, Iterable) or isinstance(candidates, (str, bytes)):
+        raise BuildError(f"tools must be a sequence of tools and functions, not {type(candidates).__name__}")
+    return tuple(as_tool(candidate) for candidate in candidates)
+
+
 def merge_tools(tools: Iterable[Tool | Callable[..., object]], registry: ToolRegistry | None = None) -> dict[str, Tool]:
     """The tools of a turn by name: those of the registry, and over them the agent's own.
 
@@ -78,7 +92,8 @@ def merge_tools(tools: Iterable[Tool | Callable[..., object]], registry: ToolReg
     for candidate in tools:
         added = as_tool(candidate)
         if added.name in own:
-            raise BuildError(f"two tools are named {added.name!r}: {own[added.name].origin}, and {added.origin}")
+            origins = f"{own[added.name].origin}, and {added.origin}"
+            raise BuildError(f"two tools are named {added.name!r}: {origins}; a prefix or another name parts them")
         own[added.name] = added
     shared = {} if registry is None else {tool.name: tool for tool in registry.list()}
     return shared | own

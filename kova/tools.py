@@ -365,7 +365,8 @@ def as_tool(candidate: object) -> Tool:
     if callable(candidate) and not isinstance(candidate, type):
         return FunctionTool(candidate)
     kind = f"the class {candidate.__name__}" if isinstance(candidate, type) else repr(candidate)[:100]
-    raise BuildError(f"tools: expected a Tool or a function, got {kind}")
+    instead = ": give it what its tools() gives" if callable(getattr(candidate, "tools", None)) else ""
+    raise BuildError(f"tools: expected a Tool or a function, got {kind}{instead}")
 
 
 def _check(candidate: Tool) -> None:

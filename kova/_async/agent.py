@@ -17,7 +17,7 @@ from ..messages import ConversationMessage, ToolUseBlock
 from ..responses import AgentResponse, StopReason
 from ..streaming import StreamingHandler
 from ..tool_policy import ToolEndHook, ToolPolicy, ToolStartHook
-from ..tool_registry import ToolRegistry, merge_tools
+from ..tool_registry import ToolRegistry, as_tools, merge_tools
 from ..tools import RunContext, Tool, ToolContext, ToolDefinition, as_tool
 from .agent_stream import AsyncAgentStream
 from .agent_tool import AsyncAgentTool
@@ -94,6 +94,8 @@ class AsyncAgent(AsyncChat):
     ) -> None:
         _check("name", name, (str, type(None)))
         if system_prompt is not None and not isinstance(system_prompt, str):
+            if not callable(system_prompt):
+                raise BuildError(f"system_prompt must be a text or a function, not {type(system_prompt).__name__}")
             rt.check_callable(system_prompt, "system_prompt")
         _check("tool_registry", tool_registry, (ToolRegistry, type(None)))
         _check("inference_config", inference_config, (InferenceConfig,))
@@ -119,7 +121,7 @@ class AsyncAgent(AsyncChat):
         self._name = name
         self._system_prompt = system_prompt
         self._registry = tool_registry
-        self._tools = _as_tools(tools)
+        self._tools = as_tools(tools)
         self._config = inference_config
         self._context_budget = context_budget
         self._max_iterations = max_iterations
@@ -333,12 +335,6 @@ class AsyncAgent(AsyncChat):
         return self._fixed_tools or _with_definitions(merge_tools(self._tools, self._registry))
 
 
-def _as_tools(tools: object) -> tuple[Tool, ...]:
-    if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes)):
-        raise BuildError(f"tools must be a sequence of tools and functions, not {type(tools).__name__}")
-    return tuple(as_tool(candidate) for candidate in tools)
-
-
 def _with_definitions(tools: Mapping[str, Tool]) -> tuple[Mapping[str, Tool], Sequence[ToolDefinition]]:
     return tools, tuple(tool.definition for tool in tools.values())
 
@@ -358,6 +354,8 @@ def _check_corrections(number: object) -> None:
 
 
 def _checked_provider(provider: Any) -> AsyncLLMProvider:
+    if isinstance(provider, type):
+        raise BuildError(f"provider must be a provider or a model string, not the class {provider.__name__}: make one")
     for method in ("chat_completion", "chat_completion_stream"):
         if not callable(getattr(provider, method, None)):
             kind = type(provider).__name__
@@ -392,7 +390,9 @@ def _check_metrics(metrics: object) -> None:
 
 def _check(argument: str, value: object, types: tuple[type, ...]) -> None:
     if not isinstance(value, types):
-        raise BuildError(f"{argument} must be a {types[0].__name__}, not {type(value).__name__}")
+        wanted = types[0].__name__
+        article = "an" if wanted[0] in "AEIOU" else "a"
+        raise BuildError(f"{argument} must be {article} {wanted}, not {type(value).__name__}")
 
 
 def _check_count(argument: str, value: object, *, least: int) -> None:

@@ -90,7 +90,7 @@ class AsyncHTTPProvider(Generic[C]):
             BuildError: A setting is wrong.
         """
         if not isinstance(config, cls._config_type):
-            raise BuildError(f"config must be an {cls._config_type.__name__}, not {type(config).__name__}")
+            raise BuildError(f"config must be of class {cls._config_type.__name__}, not {type(config).__name__}")
         provider = cls.__new__(cls)
         provider._set_up(config, http_client)
         return provider
@@ -103,10 +103,10 @@ class AsyncHTTPProvider(Generic[C]):
         """
         if shared := {"connect_timeout", "max_connections", "verify"} & changes.keys():
             raise BuildError(f"{', '.join(sorted(shared))} belongs to the shared connections: make a new provider")
-        try:
-            config: C = attrs.evolve(cast(Any, self._config), **changes)
-        except TypeError as error:
-            raise BuildError(f"with_options: {error}") from error
+        known = [setting.name for setting in attrs.fields(cast(Any, type(self._config)))]
+        if unknown := sorted(changes.keys() - set(known)):
+            raise BuildError(f"with_options: there is no setting {', '.join(unknown)}; there are {', '.join(known)}")
+        config: C = attrs.evolve(cast(Any, self._config), **changes)
         provider = type(self).from_config(config)
         provider._client = self._client
         return provider

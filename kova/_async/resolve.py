@@ -22,7 +22,8 @@ def provider_from_string(text: str) -> AsyncHTTPProvider[Any]:
     make = _MAKERS.get(prefix)
     if make is None or not colon or not model:
         known = ", ".join(f"{name}:MODEL" for name in _MAKERS)
-        raise BuildError(f"provider must be one of {known}, got {text!r}")
+        other = "any other server that speaks OpenAI's API is an AsyncOpenAICompatibleProvider with its base_url"
+        raise BuildError(f"provider must be one of {known}, got {text!r}; {other}")
     return make(model)
 
 

@@ -37,7 +37,7 @@ class OutputSchema:
             self.name = str(output_type.get("title") or "response")
             self.schema: JSONSchema = dict(output_type)
             self._hook: Hook = self._checked
-        elif not isinstance(output_type, Hashable):
+        elif isinstance(output_type, (str, bytes, int, float)) or not isinstance(output_type, Hashable):
             raise SchemaError(f"no JSON schema can be made for {output_type!r:.100}")
         else:
             writer = SchemaWriter({})
@@ -45,7 +45,10 @@ class OutputSchema:
             self.schema = _in_place(writer.with_definitions(writer.schema(output_type)))
             self._hook = Structurer(writer.fields).hook(output_type)
         if self.schema.get("type") != "object":
-            raise SchemaError(f"an answer must be an object, not of the type {self.schema.get('type')!r}")
+            kind = self.schema.get("type")
+            raise SchemaError(
+                f"an answer must be an object, not of the type {kind!r}: make a class with a field for it"
+            )
 
     def read(self, text: str) -> Any:
         """The answer in a text: its JSON, which models also put between ``` marks.

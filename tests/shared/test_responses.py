@@ -50,6 +50,12 @@ def test_the_whole_prompt_counts_what_came_from_a_cache() -> None:
     assert UsageStats(7, 3, cache_read_tokens=100, cache_creation_tokens=20).prompt_tokens == 127
 
 
+def test_only_what_is_known_is_shown() -> None:
+    assert repr(UsageStats(7, 3)) == "UsageStats(input_tokens=7, output_tokens=3, total_tokens=10)"
+    assert repr(UsageStats()) == "UsageStats()"
+    assert eval(repr(UsageStats(0, 3))) == UsageStats(0, 3)
+
+
 def test_known_and_unknown_make_known() -> None:
     """L9."""
     total = UsageStats(7, 3) + UsageStats() + UsageStats(output_tokens=4, cache_read_tokens=1)
