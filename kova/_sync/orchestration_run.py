@@ -30,6 +30,7 @@ from ..orchestration import (
     SingleOutput,
 )
 from ..responses import AgentResponse, Partial, TurnCompleted
+from ..telemetry.workflows import watch_workflow
 from .agent import Agent
 
 __all__ = ["Execution", "Member", "Nested", "Emit", "Limits"]
@@ -51,6 +52,7 @@ class Limits:
         state: For the agents' tools.
         deadline: When the time of the orchestrator is over. What is running then is a failure of a `Parallel`.
         callers: When the time is over that the caller has given. That ends the execution, whatever its pattern.
+        name: Under which name it stands in another orchestration.
     """
 
     namespace: str | None = None
@@ -58,6 +60,7 @@ class Limits:
     state: object = field(default=None, repr=False)
     deadline: Deadline | None = None
     callers: Deadline | None = None
+    name: str | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.cancel is not None and not isinstance(self.cancel, CancellationToken):
@@ -106,22 +109,24 @@ class Execution:
         Raises:
             KovaError: It has none. What there was, and what it has cost, is in the error's `partial`.
         """
-        limits = self._limits
-        output: SingleOutput | ParallelOutput
         try:
-            if limits.cancel is not None:
-                limits.cancel.raise_if_cancelled()
-            if isinstance(pattern, Parallel):
-                output = self._parallel(pattern, text)
-                limits.raise_if_over(limits.callers)
-            else:
-                output = (
-                    self._sequential(pattern, text) if isinstance(pattern, Sequential) else self._route(pattern, text)
-                )
-                limits.raise_if_over()
+            with watch_workflow(self._limits.name):
+                return self._output(pattern, text)
         except KovaError as error:
             error.partial = partial_of(self._done, self._log)
             raise
+
+    def _output(self, pattern: Pattern, text: Request) -> SingleOutput | ParallelOutput:
+        limits = self._limits
+        if limits.cancel is not None:
+            limits.cancel.raise_if_cancelled()
+        output: SingleOutput | ParallelOutput
+        if isinstance(pattern, Parallel):
+            output = self._parallel(pattern, text)
+            limits.raise_if_over(limits.callers)
+        else:
+            output = self._sequential(pattern, text) if isinstance(pattern, Sequential) else self._route(pattern, text)
+            limits.raise_if_over()
         return output
 
     def _sequential(self, pattern: Sequential, text: Request) -> SingleOutput:
@@ -233,6 +238,7 @@ class Execution:
             namespace=None if limits.namespace is None else f"{limits.namespace}/{name}",
             deadline=None,
             callers=None if seconds is None else Deadline(seconds, "the turn", is_retryable=False),
+            name=name,
         )
 
     def _emit_inside(self, name: str) -> Emit | None:

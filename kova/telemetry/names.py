@@ -10,6 +10,7 @@ from __future__ import annotations
 # ---- operations; a span is named "{operation} {what it is done to}"
 
 INVOKE_AGENT = "invoke_agent"
+INVOKE_WORKFLOW = "invoke_workflow"
 CHAT = "chat"
 EXECUTE_TOOL = "execute_tool"
 
