@@ -75,7 +75,8 @@ class TimelineEntry:
 class Timeline(tuple[TimelineEntry, ...]):
     """The calls of a turn, in the order in which they began: a tuple that can show itself.
 
-    As the last line of a notebook's cell it is a picture of where the time and the tokens went.
+    As the last line of a notebook's cell it is a picture of where the time and the tokens went; printed, a line for
+    each call.
     """
 
     __slots__ = ()
@@ -130,6 +131,12 @@ class Timeline(tuple[TimelineEntry, ...]):
         if ending not in (".svg", ".html"):
             raise ValueError(f"path must end in .svg or .html, not {ending!r}")
         file.write_text(self.to_svg(title=title) if ending == ".svg" else self.to_html(title=title), "utf-8")
+
+    def __str__(self) -> str:
+        """The waterfall as text: one line for each call."""
+        from ._waterfall import text_lines
+
+        return text_lines(self)
 
     def _repr_html_(self) -> str:
         from ._waterfall import html_fragment

@@ -1,6 +1,7 @@
-"""The waterfall: a timeline as a picture, in HTML and in SVG. Both are self-contained, and escape all that they show."""
+"""The waterfall: a timeline in HTML, in SVG and as text. All are self-contained, and escape what they show."""
 
 from .page import html_fragment, html_page
 from .picture import svg
+from .text import text_lines
 
-__all__ = ["html_fragment", "html_page", "svg"]
+__all__ = ["html_fragment", "html_page", "svg", "text_lines"]
