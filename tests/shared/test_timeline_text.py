@@ -18,11 +18,11 @@ def test_each_call_is_a_line_and_what_is_inside_stands_below_it() -> None:
         ]
     )
     assert str(timeline).splitlines() == [
-        "model gpt-5          +0   1.5 s  160 tokens, 2 attempts",
-        "tool expert      +1.5 s  200 ms  1,020 tokens",
-        "  model claude   +1.6 s   30 ms  1,020 tokens",
-        "tool search      +1.5 s   50 ms  cancelled",
-        "model            +1.7 s  300 ms",
+        "model gpt-5         +0   1.5 s  160 tokens, 2 attempts",
+        "tool expert     +1.5 s  200 ms  1,020 tokens",
+        "  model claude  +1.6 s   30 ms  1,020 tokens",
+        "tool search     +1.5 s   50 ms  cancelled",
+        "model           +1.7 s  300 ms",
     ]
 
 
