@@ -58,6 +58,9 @@ class Turn:
         max_iterations: Tool rounds that are permitted.
         context_budget: Tokens that a prompt may have, as estimated; None for any number.
 
+    Raises:
+        ValueError: The tool that is to be called first is none of the tools.
+
     Attributes:
         tools: The tools by name.
         new_messages: What the turn has produced so far.
@@ -76,6 +79,8 @@ class Turn:
         max_iterations: int,
         context_budget: int | None = None,
     ) -> None:
+        if config.tool_choice not in (None, "auto", "none", "required"):
+            _check_choice(config.tool_choice, definitions)
         self.tools = tools
         self.new_messages: list[ConversationMessage] = []
         self.log: TurnLog = TurnLog()
@@ -237,6 +242,13 @@ class Turn:
 def _is_blank(block: ContentBlock) -> bool:
     """Whether it is text without a word, which providers refuse in a history although models give it."""
     return isinstance(block, TextBlock) and not block.text.strip()
+
+
+def _check_choice(choice: str, definitions: Sequence[ToolDefinition]) -> None:
+    names = [definition.name for definition in definitions]
+    if choice not in names:
+        known = ", ".join(names) or "there is none"
+        raise ValueError(f"tool_choice must be auto, none, required or the name of a tool ({known}), not {choice!r}")
 
 
 def as_history(messages: str | ConversationMessage | Sequence[ConversationMessage]) -> list[ConversationMessage]:

@@ -64,6 +64,19 @@ async def test_messages_as_dicts() -> None:
         await agent.run([{"role": "user", "content": "Hi"}])  # type: ignore[list-item]
 
 
+async def test_the_choice_of_a_tool_that_there_is_not() -> None:
+    model = AsyncScriptedProvider("Hello")
+    agent = kova.AsyncAgent(model, tools=[add])
+    message = r"tool_choice must be auto, none, required or the name of a tool \(add\), not 'any'"
+    with pytest.raises(ValueError, match=message):
+        await agent.run("Hi", config=kova.InferenceConfig(tool_choice="any"))
+    with pytest.raises(ValueError, match=message):
+        async with agent.run_stream("Hi", config=kova.InferenceConfig(tool_choice="any")) as stream:
+            async for _ in stream:
+                pass
+    assert model.requests == []
+
+
 @pytest.mark.parametrize(
     ("output_type", "message"),
     [

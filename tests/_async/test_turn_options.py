@@ -130,7 +130,7 @@ async def test_what_a_broken_stream_has_reported_is_known(server: ModelServer) -
 async def test_wrong_options_are_refused(server: ModelServer) -> None:
     with pytest.raises(kova.BuildError, match="context_budget"):
         kova.AsyncAgent(provider(server), context_budget=0)
-    with pytest.raises(kova.BuildError, match="system_prompt must be callable"):
+    with pytest.raises(kova.BuildError, match="system_prompt must be a text or a function"):
         kova.AsyncAgent(provider(server), system_prompt=7)  # type: ignore[arg-type]
     with pytest.raises(kova.BuildError, match="description"):
         kova.AsyncAgent(provider(server)).as_tool("expert", " ")

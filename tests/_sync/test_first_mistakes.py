@@ -67,6 +67,19 @@ def test_messages_as_dicts() -> None:
         agent.run([{"role": "user", "content": "Hi"}])  # type: ignore[list-item]
 
 
+def test_the_choice_of_a_tool_that_there_is_not() -> None:
+    model = ScriptedProvider("Hello")
+    agent = kova.Agent(model, tools=[add])
+    message = r"tool_choice must be auto, none, required or the name of a tool \(add\), not 'any'"
+    with pytest.raises(ValueError, match=message):
+        agent.run("Hi", config=kova.InferenceConfig(tool_choice="any"))
+    with pytest.raises(ValueError, match=message):
+        with agent.run_stream("Hi", config=kova.InferenceConfig(tool_choice="any")) as stream:
+            for _ in stream:
+                pass
+    assert model.requests == []
+
+
 @pytest.mark.parametrize(
     ("output_type", "message"),
     [
