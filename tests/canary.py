@@ -135,7 +135,15 @@ def _no_key_is_shown() -> Iterator[None]:
     assert not seen, "\n".join(["a key was shown (R7)", *seen])
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of pytest-xdist has ended: only the process that started it can fail the run."""
+    watch.seen += getattr(node, "workeroutput", {}).get("keys_shown", [])
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if watch.seen:  # by an error that outlived its test
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["keys_shown"] = list(watch.seen)
+    elif watch.seen:  # by an error that outlived its test
         session.config.get_terminal_writer().line("\n".join(["a key was shown (R7)", *watch.seen]), red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
