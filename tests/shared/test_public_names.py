@@ -23,6 +23,7 @@ NOT_FOR_USERS = {
     "SessionApprovals": "agents keep decisions themselves",
     "ToolPolicy": "agents make it of their arguments",
     "as_tool": "agents wrap functions themselves",
+    "as_tools": "agents read their tools themselves",
     "check_pattern": "orchestrators check patterns themselves",
     "check_request": "orchestrators check requests themselves",
     "merge_tools": "agents merge tools themselves",
