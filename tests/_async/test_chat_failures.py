@@ -45,7 +45,7 @@ async def test_a_handler_that_raises_when_the_turn_is_stored_is_logged(caplog: p
     with caplog.at_level(logging.ERROR, logger="kova"):
         assert await agent.chat_stream("c1", "Hi", handler=handler) == "Hello"
     assert handler.told == ["on_chunk", "on_complete"]
-    assert "streaming handler's on_complete raised" in caplog.text
+    assert "the streaming handler raised method='on_complete'" in caplog.text
     assert len((await store.load("c1"))[0]) == 2
 
 
@@ -55,7 +55,7 @@ async def test_a_handler_to_which_thinking_is_replayed_is_logged(caplog: pytest.
     model = AsyncScriptedProvider([kova.ThinkingDelta("Hm."), "42"])
     with caplog.at_level(logging.ERROR, logger="kova"):
         assert await kova.AsyncAgent(model, memory=store, streaming_handler=handler).chat("c1", "Hi") == "42"
-    assert "streaming handler's on_chunk raised" in caplog.text
+    assert "the streaming handler raised method='on_chunk'" in caplog.text
     assert len((await store.load("c1"))[0]) == 2
 
 
@@ -74,7 +74,7 @@ async def test_a_handler_that_raises_about_an_error_does_not_replace_it(caplog: 
     agent = kova.AsyncAgent(AsyncScriptedProvider(provider_error(400, "no")))
     with caplog.at_level(logging.ERROR, logger="kova"), pytest.raises(kova.ProviderError, match="no"):
         await agent.chat_stream("c1", "Hi", handler=AsyncBadHandler("on_error"))
-    assert "streaming handler's on_error raised" in caplog.text
+    assert "the streaming handler raised method='on_error'" in caplog.text
 
 
 # ---- stores

@@ -48,7 +48,7 @@ def test_a_handler_that_raises_when_the_turn_is_stored_is_logged(caplog: pytest.
     with caplog.at_level(logging.ERROR, logger="kova"):
         assert agent.chat_stream("c1", "Hi", handler=handler) == "Hello"
     assert handler.told == ["on_chunk", "on_complete"]
-    assert "streaming handler's on_complete raised" in caplog.text
+    assert "the streaming handler raised method='on_complete'" in caplog.text
     assert len((store.load("c1"))[0]) == 2
 
 
@@ -58,7 +58,7 @@ def test_a_handler_to_which_thinking_is_replayed_is_logged(caplog: pytest.LogCap
     model = ScriptedProvider([kova.ThinkingDelta("Hm."), "42"])
     with caplog.at_level(logging.ERROR, logger="kova"):
         assert kova.Agent(model, memory=store, streaming_handler=handler).chat("c1", "Hi") == "42"
-    assert "streaming handler's on_chunk raised" in caplog.text
+    assert "the streaming handler raised method='on_chunk'" in caplog.text
     assert len((store.load("c1"))[0]) == 2
 
 
@@ -77,7 +77,7 @@ def test_a_handler_that_raises_about_an_error_does_not_replace_it(caplog: pytest
     agent = kova.Agent(ScriptedProvider(provider_error(400, "no")))
     with caplog.at_level(logging.ERROR, logger="kova"), pytest.raises(kova.ProviderError, match="no"):
         agent.chat_stream("c1", "Hi", handler=BadHandler("on_error"))
-    assert "streaming handler's on_error raised" in caplog.text
+    assert "the streaming handler raised method='on_error'" in caplog.text
 
 
 # ---- stores
