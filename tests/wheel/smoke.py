@@ -19,7 +19,10 @@ from pathlib import Path
 import kova
 from kova.testing import AsyncScriptedProvider, ModelServer, ScriptedProvider, call
 
-EXTRAS = ["botocore", "httpx2", "opentelemetry", "orjson", "xllamacpp"]
+EXTRAS = [
+    *("asgiref", "botocore", "celery", "django", "httpx2", "opentelemetry", "orjson"),
+    *("joserfc", "prompt_toolkit", "rich", "markdown_it", "xllamacpp"),
+]
 # What `import kova` must not load, standard library and own dependencies alike.
 HEAVY = ["anyio", "asyncio", "attrs", "cattrs", "h11", "httpx", "ssl", "structlog", "tenacity", *EXTRAS]
 
