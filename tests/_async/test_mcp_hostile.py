@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import weakref
 from typing import Any
@@ -100,6 +101,17 @@ async def test_m3_a_listener_that_blocks_does_not_hold_up_its_call() -> None:
             assert (await client.call_tool("echo")).text == "done"
     finally:
         free.set()
+
+
+async def test_m3_a_handler_whose_result_is_no_json_does_not_leave_the_server_waiting() -> None:
+    async with kova.AsyncMCPClient(faulty(), on_sampling=lambda params: {"a": object()}) as client:
+        await client.call_tool("ask_often", {"times": 1, "method": "sampling/createMessage"})
+        answers: list[Any] = []
+        with rt.fail_at(Deadline(BOUND, "an answer")):
+            while not answers:
+                said = json.loads((await client.call_tool("answers")).text)
+                answers = [message for message in said if message["id"] == "s0"]
+    assert answers[0]["error"]["code"] == -32603
 
 
 # ---- closing at any moment

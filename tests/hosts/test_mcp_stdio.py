@@ -181,6 +181,24 @@ def test_a_server_may_ask_in_a_loop_that_only_the_user_knows(run_loop: Callable[
     assert run_loop(main) == "done"
 
 
+def test_a_closed_client_may_be_used_in_another_loop() -> None:
+    """Also one of another kind; an open one is refused at once."""
+    client = kova.AsyncMCPClient(faulty(), protocol="legacy")
+
+    async def use() -> str:
+        await client.close()
+        await client.reconnect()
+        return (await client.call_tool("echo")).text
+
+    assert asyncio.run(use()) == "done"
+    with pytest.raises(kova.KovaError, match="belongs to another event loop"):
+        trio.run(client.list_tools)
+    assert trio.run(use) == "done"
+    assert asyncio.run(use()) == "done"
+    asyncio.run(client.close())
+    assert not children()
+
+
 def test_a_server_ends_with_the_loop_of_a_client_that_nobody_closes() -> None:
     """M1: not only with the program."""
 

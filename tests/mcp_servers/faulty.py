@@ -19,6 +19,7 @@ FAULTS = frozenset(sys.argv[1:])
 MIB = 1024 * 1024
 OUT = sys.stdout.buffer
 SAID: list[dict[str, Any]] = []  # all notifications, for the method `said`
+ANSWERS: list[dict[str, Any]] = []  # to what it has asked
 TOOL_CALLS: set[str] = set()  # ids of requests that call a tool
 
 
@@ -165,6 +166,10 @@ def serve(message: dict[str, Any]) -> None:
             answer(id, dict(os.environ))
         case "folder":
             answer(id, os.getcwd())
+        case "answers":
+            answer(id, ANSWERS)
+        case None:
+            ANSWERS.append(message)
         case "said":
             answer(id, SAID)
         case _ if id is not None:

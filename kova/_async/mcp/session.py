@@ -248,7 +248,12 @@ class AsyncMCPSession:
             log.exception("a handler for an MCP server raised", method=message["method"])
             answer = error_answer(message["id"], INTERNAL_ERROR, f"{type(error).__name__}: the handler raised")
         try:
-            await self.link.send(answer)
+            try:
+                await self.link.send(answer)
+            except (TypeError, ValueError) as error:
+                text = f"what the handler gave cannot be sent: {error}"
+                log.exception("a handler for an MCP server gave no JSON", method=message["method"])
+                await self.link.send(error_answer(message["id"], INTERNAL_ERROR, text))
         except ConnectionError as error:
             log.debug("an answer to an MCP server was not sent", error=str(error))
 

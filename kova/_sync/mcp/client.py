@@ -375,16 +375,16 @@ class MCPClient:
 
     def _check_owner(self) -> None:
         """Refuse the calls of another loop; a forked child begins without a connection."""
-        if self._is_closed and self._session is None:
-            self._owner = None
         if self._is_inherited():
-            self._session = self._tools = self._owner = None
-            self._connecting, self._listing = rt.Semaphore(1), rt.Semaphore(1)
-        owner = rt.owner()
-        if self._owner is None or self._session is None:
-            self._owner = owner, os.getpid()
-        elif self._owner[0] is not owner:
+            self._session = self._tools = None
+        owner = rt.owner(), os.getpid()
+        if self._owner is None or self._owner == owner:
+            self._owner = owner
+        elif self._session is not None:
             raise KovaError("this MCP client belongs to another event loop: make one in each loop")
+        else:
+            self._owner = owner
+            self._connecting, self._listing = rt.Semaphore(1), rt.Semaphore(1)  # the old ones are the other loop's
 
     def _is_inherited(self) -> bool:
         return self._owner is not None and self._owner[1] != os.getpid()
