@@ -10,8 +10,13 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-ASSETS = Path(__file__).parents[2] / ".docs-assets"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+ASSETS = ROOT / ".docs-assets"
 MERMAID = "mermaid.min.js"
+
+# A link to a file of the repository that is no page.
+OUTSIDE = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>(?:\.\./)+[^)#]*)[^)]*\)")
 
 # ```python run: the mark is for the tests.
 MARK = re.compile(r"^(?P<fence> *`{3,}python) +(?:run|test|peer)$", re.MULTILINE)
@@ -34,8 +39,14 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Leave the marks of examples out, which the highlighter would take for options; make room for columns."""
+    """Leave out what is for GitHub and for the tests: links out of docs/, marks of examples. Make room for columns."""
     page.meta["search"] = {"boost": 0.5 if page.file.src_uri.startswith("reference/") else 1}  # guides are found first
     if '<div class="side-by-side"' in markdown:
         page.meta["hide"] = ["navigation", "toc"]
-    return MARK.sub(r"\g<fence>", markdown)
+    folder = DOCS / Path(page.file.src_uri).parent
+
+    def without_link(link: re.Match[str]) -> str:
+        is_page = (folder / link["target"]).resolve().is_relative_to(DOCS)
+        return link[0] if is_page else link["text"]
+
+    return OUTSIDE.sub(without_link, MARK.sub(r"\g<fence>", markdown))

@@ -18,6 +18,7 @@ READ_BELOW = {
     "botocore": {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"},
     "urllib.request": {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"},
     "httpx": {"SSL_CERT_FILE", "SSL_CERT_DIR"},
+    "rich": {"NO_COLOR"},
 }
 
 
