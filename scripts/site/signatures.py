@@ -1,4 +1,4 @@
-"""Signatures of attrs classes for the reference: attrs makes their `__init__` when they are imported."""
+"""Signatures for the reference of classes that have no `__init__` in their source: attrs makes it, or `__new__` is one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import attrs
 import griffe
 
 
-class AttrsSignatures(griffe.Extension):
-    """Gives each attrs class the parameters that its objects are made with."""
+class Signatures(griffe.Extension):
+    """Gives each class the parameters that its objects are made with."""
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Add an `__init__` that says what the one of the running class takes."""
-        if "__init__" in cls.members or not any(_is_of_attrs(mark) for mark in cls.decorators):
+        """Add an `__init__` that says what the running class takes."""
+        if "__init__" in cls.members:
+            return
+        new = cls.members.get("__new__")
+        if isinstance(new, griffe.Function):
+            cls.set_member("__init__", griffe.Function("__init__", parameters=new.parameters, parent=cls))
+        if not any(_is_of_attrs(mark) for mark in cls.decorators):
             return
         made = getattr(importlib.import_module(cls.module.path), cls.name, None)
         if isinstance(made, type) and attrs.has(made):
