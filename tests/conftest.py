@@ -10,6 +10,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kova._mcp import eras
 from tests.mcp_http_server import MCPHTTPServer
 from tests.real_servers import RealServers
 from tests.server import ModelServer
@@ -57,6 +58,7 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture
 def mcp_server() -> Iterator[MCPHTTPServer]:
     """An MCP server over HTTP that does what the test says."""
+    eras._eras.clear()  # of another test's server at the same port
     with MCPHTTPServer() as running:
         yield running
 

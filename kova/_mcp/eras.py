@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..mcp.transports import MCPTransport, StdioTransport
 
-__all__ = ["forget_era", "known_era", "remember_era"]
+__all__ = ["known_era", "remember_era"]
 
 MOST = 1_000  # servers
 
@@ -32,8 +32,3 @@ def remember_era(transport: MCPTransport, *, is_modern: bool) -> None:
             del _eras[next(iter(_eras))]
         except (KeyError, RuntimeError, StopIteration):
             break  # another thread was quicker
-
-
-def forget_era(transport: MCPTransport) -> None:
-    """The server has changed its mind."""
-    _eras.pop(_key(transport), None)

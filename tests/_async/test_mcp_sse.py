@@ -247,7 +247,7 @@ async def test_closing_during_a_call_leaves_nothing(mcp_server: MCPHTTPServer, f
     mcp_server.on("tools/call", lambda exchange: exchange.send_status(202))
 
     async def ask(link: AsyncSSELink) -> None:
-        with pytest.raises(LinkLost, match="was closed"):
+        with pytest.raises((LinkLost, NotDelivered), match="was closed"):  # perhaps before it has read the 202
             await messages_of(link, call())
 
     start = time.monotonic()

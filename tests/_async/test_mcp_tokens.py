@@ -20,7 +20,7 @@ from tests.mcp_tokens import Failing, Tokens, TokensOfALoop, Widening
 
 pytestmark = pytest.mark.anyio
 
-CANARY = "canary-0123456789abcdef"
+CANARY = "linnet-0123456789abcdef"
 
 
 def wants(token: str, **headers: str) -> Callable[[Exchange], None]:

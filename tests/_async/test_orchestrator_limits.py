@@ -19,7 +19,7 @@ from tests.server import Exchange, ModelServer
 pytestmark = pytest.mark.anyio
 
 QUICKLY = 1.5  # seconds: five times the 0.3 in which a cancelled turn must end
-LIMIT = 0.4  # seconds that an orchestrator gives, where it is to run out
+LIMIT = 1.5  # seconds that an orchestrator gives, where it is to run out
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +116,7 @@ async def test_the_time_of_one_after_the_other_is_an_error(server: ModelServer, 
     server.always(crowd)
     async with provider(server) as model:
         agents = members(model, "router", "answers", "hangs")
-        with pytest.raises(kova.TimeoutError, match="the orchestration took longer than 0.4 s") as caught:
+        with pytest.raises(kova.TimeoutError, match="the orchestration took longer than 1.5 s") as caught:
             await carry_out(kova.AsyncOrchestrator(agents, timeout=LIMIT), pattern, streamed)
         wait_until(lambda: crowd.left, "the server has seen the disconnect")
     assert not caught.value.is_retryable
@@ -136,13 +136,13 @@ async def test_a_nested_orchestration_obeys_the_deadline_around_it(
         team = inner.as_agent(kova.Parallel(["hangs", "answers"]))
         orchestrator = kova.AsyncOrchestrator({"team": team}, timeout=LIMIT)
         if outer is kova.Sequential:
-            with pytest.raises(kova.TimeoutError, match="the orchestration took longer than 0.4 s") as caught:
+            with pytest.raises(kova.TimeoutError, match="the orchestration took longer than 1.5 s") as caught:
                 await carry_out(orchestrator, outer(["team"]), streamed)
             error: Any = caught.value
         else:
             output = await carry_out(orchestrator, outer(["team"]), streamed)
             error = output.failures["team"]
-            assert str(error) == "the orchestration took longer than 0.4 s"
+            assert str(error) == "the orchestration took longer than 1.5 s"
         assert error.partial.usage.total_tokens == 10  # of the one that has answered
         wait_until(lambda: crowd.left, "the server has seen the disconnect")
 
@@ -169,7 +169,7 @@ async def test_an_orchestration_that_is_a_tool_obeys_the_deadline_of_the_turn(
     async with provider(server) as model:
         team = kova.AsyncOrchestrator(members(model, "hangs", "answers")).as_agent(kova.Parallel(["hangs", "answers"]))
         boss = kova.AsyncAgent(model, tools=[team.as_tool("team", "Helps.")])
-        with pytest.raises(kova.TimeoutError, match="the turn took longer than 0.4 s"):
+        with pytest.raises(kova.TimeoutError, match="the turn took longer than 1.5 s"):
             await boss.run("go", timeout=LIMIT)
         wait_until(lambda: crowd.left, "the server has seen the disconnect")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import kova
 from kova.testing import AsyncScriptedProvider, call
 from tests import server as play
-from tests.server import ModelServer
+from tests.server import Exchange, ModelServer
 from tests.spans import RecordedSpans, recorded
 
 pytestmark = pytest.mark.anyio
@@ -19,6 +20,11 @@ pytestmark = pytest.mark.anyio
 FAST = kova.RetryConfig(max_retries=1, initial_backoff=0.01)
 SECRET = "the-canary-sings"
 KEY = "sk-canary-0123456789"
+
+
+def echo(status: int) -> Callable[[Exchange], None]:
+    """An error in whose text the server says what it was sent."""
+    return lambda exchange: exchange.send_json({"error": {"message": f"{SECRET} {KEY}"}}, status)
 
 
 @kova.tool
@@ -57,10 +63,10 @@ async def test_nothing_that_was_said_is_in_spans_or_in_the_log(
     with caplog.at_level(logging.DEBUG), recorded() as spans:
         async with provider(server) as model:
             agent = kova.AsyncAgent(model, **agent_options)
-            server.play(play.error(503, f"{SECRET} {KEY}"), play.calls(("fail", {"text": SECRET}), content=SECRET))
+            server.play(echo(503), play.calls(("fail", {"text": SECRET}), content=SECRET))
             with pytest.raises(kova.ToolExecutionError):
                 await agent.run(SECRET)
-            server.play(play.error(400, f"{SECRET} {KEY}"))
+            server.play(echo(400))
             with pytest.raises(kova.ProviderError):
                 await ask(agent, streamed=True, text=SECRET)
     assert len(spans.all) == 5

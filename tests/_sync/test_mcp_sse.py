@@ -248,7 +248,7 @@ def test_closing_during_a_call_leaves_nothing(mcp_server: MCPHTTPServer, from_el
     mcp_server.on("tools/call", lambda exchange: exchange.send_status(202))
 
     def ask(link: SSELink) -> None:
-        with pytest.raises(LinkLost, match="was closed"):
+        with pytest.raises((LinkLost, NotDelivered), match="was closed"):  # perhaps before it has read the 202
             messages_of(link, call())
 
     start = time.monotonic()

@@ -22,7 +22,7 @@ from tests.server import Exchange, ModelServer
 pytestmark = pytest.mark.anyio
 
 QUICKLY = 1.5  # seconds: five times the 0.3 in which a cancelled turn must end
-LIMIT = 0.4  # seconds that an orchestrator gives, where it is to run out
+LIMIT = 1.5  # seconds that an orchestrator gives, where it is to run out
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +117,7 @@ def test_the_time_of_one_after_the_other_is_an_error(server: ModelServer, patter
     server.always(crowd)
     with provider(server) as model:
         agents = members(model, "router", "answers", "hangs")
-        with pytest.raises(kova.TimeoutError, match="the orchestration took longer than 0.4 s") as caught:
+        with pytest.raises(kova.TimeoutError, match="the orchestration took longer than 1.5 s") as caught:
             carry_out(kova.Orchestrator(agents, timeout=LIMIT), pattern, streamed)
         wait_until(lambda: crowd.left, "the server has seen the disconnect")
     assert not caught.value.is_retryable
@@ -137,13 +137,13 @@ def test_a_nested_orchestration_obeys_the_deadline_around_it(
         team = inner.as_agent(kova.Parallel(["hangs", "answers"]))
         orchestrator = kova.Orchestrator({"team": team}, timeout=LIMIT)
         if outer is kova.Sequential:
-            with pytest.raises(kova.TimeoutError, match="the orchestration took longer than 0.4 s") as caught:
+            with pytest.raises(kova.TimeoutError, match="the orchestration took longer than 1.5 s") as caught:
                 carry_out(orchestrator, outer(["team"]), streamed)
             error: Any = caught.value
         else:
             output = carry_out(orchestrator, outer(["team"]), streamed)
             error = output.failures["team"]
-            assert str(error) == "the orchestration took longer than 0.4 s"
+            assert str(error) == "the orchestration took longer than 1.5 s"
         assert error.partial.usage.total_tokens == 10  # of the one that has answered
         wait_until(lambda: crowd.left, "the server has seen the disconnect")
 
@@ -166,7 +166,7 @@ def test_an_orchestration_that_is_a_tool_obeys_the_deadline_of_the_turn(server: 
     with provider(server) as model:
         team = kova.Orchestrator(members(model, "hangs", "answers")).as_agent(kova.Parallel(["hangs", "answers"]))
         boss = kova.Agent(model, tools=[team.as_tool("team", "Helps.")])
-        with pytest.raises(kova.TimeoutError, match="the turn took longer than 0.4 s"):
+        with pytest.raises(kova.TimeoutError, match="the turn took longer than 1.5 s"):
             boss.run("go", timeout=LIMIT)
         wait_until(lambda: crowd.left, "the server has seen the disconnect")
 

@@ -150,7 +150,7 @@ def test_a_retry_is_one_event_with_cause_and_delay(server: ModelServer, streamed
 @pytest.mark.parametrize("streamed", [False, True])
 def test_an_error_of_the_provider(server: ModelServer, streamed: bool) -> None:
     """O3: status and error.type, of the call and of the turn."""
-    server.always(play.error(401, f"wrong: {SECRET} {KEY}"))
+    server.always(lambda exchange: exchange.send_json({"error": {"message": f"wrong: {SECRET} {KEY}"}}, 401))
     with recorded() as spans:
         with provider(server) as model:
             with pytest.raises(kova.ProviderError):
