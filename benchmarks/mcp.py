@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROUNDS = 3
+ROUNDS = 2
 STDIO = ("by-hand-blocking", "by-hand-async", "official-async", "kova-blocking", "kova-async")
 HTTP = ("official-async", "kova-blocking", "kova-async")
 BASELINE = {"kova-blocking": "by-hand-blocking", "kova-async": "by-hand-async"}
