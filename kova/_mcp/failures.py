@@ -5,10 +5,10 @@ All of them are `ConnectionError`s; the client turns them into plain ones when i
 
 from __future__ import annotations
 
-from ..errors import ConnectionError
-from .jsonrpc import Message
+from ..errors import ConnectionError, KovaError
+from .jsonrpc import Message, error_of
 
-__all__ = ["LinkLost", "NotDelivered", "Refused", "SessionExpired"]
+__all__ = ["LinkLost", "NotDelivered", "Refused", "SessionExpired", "not_retried", "reason_of"]
 
 
 class LinkLost(ConnectionError):
@@ -36,3 +36,19 @@ class Refused(NotDelivered):
 
 class SessionExpired(NotDelivered):
     """The server does not know the session any more."""
+
+
+def reason_of(refusal: NotDelivered) -> KovaError:
+    """What a server's refusal is for the user: its own error, or that of its status."""
+    answer = refusal.answer if isinstance(refusal, Refused) else None
+    error = error_of(answer) if answer is not None else None
+    plain = ConnectionError(refusal.message)
+    plain.status_code = refusal.status_code
+    return error or plain
+
+
+def not_retried(message: str) -> ConnectionError:
+    """An error that no repetition mends."""
+    error = ConnectionError(message)
+    error.is_retryable = False
+    return error

@@ -97,7 +97,7 @@ class StdioTransport:
     def __attrs_post_init__(self) -> None:
         _check_command(self.command)
         _check_folder(self.cwd)
-        _check_seconds("start_timeout", self.start_timeout)
+        check_seconds("start_timeout", self.start_timeout)
         if not isinstance(self.inherit_env, bool):
             raise BuildError(f"inherit_env must be a bool, not {type(self.inherit_env).__name__}")
 
@@ -108,7 +108,25 @@ class StdioTransport:
 
 
 @frozen
-class StreamableHTTPTransport:
+class _HTTPTransport:
+    """What both ways over HTTP have in common."""
+
+    url: str = field(repr=_shown_url)
+    headers: dict[str, str] = field(default=None, converter=_header_texts, repr=False)
+    auth: TokenProvider | None = field(default=None, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        _check_url(self.url)
+        _check_auth(self.auth)
+
+    @property
+    def shown(self) -> str:
+        """The server, for messages: keys may be in a query."""
+        return self.url.partition("?")[0]
+
+
+@frozen
+class StreamableHTTPTransport(_HTTPTransport):
     """A server behind a URL, over streamable HTTP (MCP 2025-03-26 and later). One that only knows the older HTTP+SSE
     is found out and spoken to in its way.
 
@@ -121,22 +139,9 @@ class StreamableHTTPTransport:
         BuildError: An argument is wrong.
     """
 
-    url: str = field(repr=_shown_url)
-    headers: dict[str, str] = field(default=None, converter=_header_texts, repr=False)
-    auth: TokenProvider | None = field(default=None, repr=False)
-
-    def __attrs_post_init__(self) -> None:
-        _check_url(self.url)
-        _check_auth(self.auth)
-
-    @property
-    def shown(self) -> str:
-        """The server, for messages: keys may be in a query."""
-        return self.url.partition("?")[0]
-
 
 @frozen
-class HTTPSSETransport:
+class HTTPSSETransport(_HTTPTransport):
     """A server behind a URL, over HTTP+SSE, which MCP had before streamable HTTP (2024-11-05).
 
     Args:
@@ -148,19 +153,6 @@ class HTTPSSETransport:
         BuildError: An argument is wrong.
     """
 
-    url: str = field(repr=_shown_url)
-    headers: dict[str, str] = field(default=None, converter=_header_texts, repr=False)
-    auth: TokenProvider | None = field(default=None, repr=False)
-
-    def __attrs_post_init__(self) -> None:
-        _check_url(self.url)
-        _check_auth(self.auth)
-
-    @property
-    def shown(self) -> str:
-        """The server, for messages: keys may be in a query."""
-        return self.url.partition("?")[0]
-
 
 MCPTransport: TypeAlias = StdioTransport | StreamableHTTPTransport | HTTPSSETransport
 
@@ -170,9 +162,10 @@ def _check_command(command: object) -> None:
         raise BuildError(f"command must name a program, not {command!r}")
 
 
-def _check_seconds(name: str, value: object) -> None:
+def check_seconds(name: str, value: object, error: type[Exception] = BuildError) -> None:
+    """Refuse, with the given class of error, what is no time limit."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise BuildError(f"{name} must be a positive number of seconds, not {value!r}")
+        raise error(f"{name} must be a positive number of seconds, not {value!r}")
 
 
 def _check_folder(cwd: object) -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from ..._log import log
 from ..._mcp.calls import Patience
-from ..._mcp.failures import LinkLost, NotDelivered, Refused, SessionExpired
+from ..._mcp.failures import LinkLost, NotDelivered, Refused, SessionExpired, not_retried, reason_of
 from ..._mcp.header_values import parameter_headers
-from ..._mcp.jsonrpc import error_of
 from ..._mcp.negotiation import Protocol
 from ..._mcp.tool_list import Pages, ToolList, model_names, selected
 from ..._mcp.versions import HEADER_MISMATCH
@@ -21,7 +20,13 @@ from ..._runtime.scope import Deadline
 from ...cancellation import CancellationToken
 from ...errors import BuildError, ConnectionError, KovaError, MCPError, StreamError, TurnCancelledError
 from ...mcp.content import MCPToolDefinition, MCPToolResult
-from ...mcp.transports import HTTPSSETransport, MCPTransport, StdioTransport, StreamableHTTPTransport
+from ...mcp.transports import (
+    HTTPSSETransport,
+    MCPTransport,
+    StdioTransport,
+    StreamableHTTPTransport,
+    check_seconds,
+)
 from ...telemetry.mcp import watch_mcp_call
 from ...tools import Tool
 from .connector import AsyncConnector
@@ -77,8 +82,8 @@ class AsyncMCPClient:
         on_tools_changed: Callable[[], Any] | None = None,
     ) -> None:
         _check_transport(transport)
-        _check_seconds("timeout", timeout)
-        _check_seconds("max_total_timeout", max_total_timeout)
+        check_seconds("timeout", timeout)
+        check_seconds("max_total_timeout", max_total_timeout)
         if protocol not in ("auto", "legacy", "2026-07-28"):
             raise BuildError(f'protocol must be "auto", "legacy" or "2026-07-28", not {protocol!r}')
         self._handlers = AsyncServerHandlers(
@@ -216,7 +221,7 @@ class AsyncMCPClient:
         """
         _check_arguments(name, arguments)
         if timeout is not None:
-            _check_seconds("timeout", timeout, ValueError)
+            check_seconds("timeout", timeout, ValueError)
         if on_progress is not None:
             rt.check_callable(on_progress, "on_progress")
         patience = Patience(f"the MCP tool {name}", timeout or self._timeout, self._max_total_timeout)
@@ -295,7 +300,7 @@ class AsyncMCPClient:
                 headers = await self._parameter_headers(session, params) if method == "tools/call" else {}
                 return await session.request(method, params, patience, on_progress=on_progress, headers=headers)
             except Refused as refusal:
-                raise _reason(refusal) from refusal
+                raise reason_of(refusal) from refusal
             except NotDelivered as error:
                 if is_repeated or self._is_closed:
                     raise ConnectionError(error.message) from error
@@ -308,7 +313,7 @@ class AsyncMCPClient:
                 if method != "tools/call" and not is_repeated:
                     is_repeated = True
                     continue  # reading twice does no harm
-                raise _not_retried(f"{error.message}; the call may have run, and was not repeated") from error
+                raise not_retried(f"{error.message}; the call may have run, and was not repeated") from error
             except StreamError:
                 await self._drop_dead(session)
                 raise
@@ -341,7 +346,7 @@ class AsyncMCPClient:
                     raise _closed() from None
                 raise
             except (Refused, SessionExpired) as error:
-                raise _reason(error) from error
+                raise reason_of(error) from error
             except (LinkLost, NotDelivered) as error:
                 raise ConnectionError(error.message) from error
             self._keep(session)
@@ -440,34 +445,14 @@ def _drop(session: AsyncMCPSession, process: int) -> None:
         session.drop()
 
 
-def _reason(refusal: NotDelivered) -> KovaError:
-    """What a server's refusal is for the user: its own error, or that of its status."""
-    answer = refusal.answer if isinstance(refusal, Refused) else None
-    error = error_of(answer) if answer is not None else None
-    plain = ConnectionError(refusal.message)
-    plain.status_code = refusal.status_code
-    return error or plain
-
-
 def _closed() -> ConnectionError:
-    return _not_retried("the MCP client is closed")
-
-
-def _not_retried(message: str) -> ConnectionError:
-    error = ConnectionError(message)
-    error.is_retryable = False
-    return error
+    return not_retried("the MCP client is closed")
 
 
 def _check_transport(transport: object) -> None:
     if not isinstance(transport, TRANSPORTS):
         names = ", ".join(kind.__name__ for kind in TRANSPORTS)
         raise BuildError(f"transport must be one of {names}, not {type(transport).__name__}")
-
-
-def _check_seconds(name: str, value: object, error: type[Exception] = BuildError) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise error(f"{name} must be a positive number of seconds, not {value!r}")
 
 
 def _check_arguments(name: object, arguments: object) -> None:
