@@ -13,6 +13,10 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kova import MCPTransport
 
 COMMAND = [sys.executable, "-m", "benchmarks.mcp_server", "stdio"]
 BATCH = 200
@@ -135,7 +139,7 @@ async def kova_async(work: str, port: str | None) -> float:
         return await measure_async(lambda: client.call_tool("echo", ARGUMENTS), work)
 
 
-def _transport(port: str | None) -> "kova.MCPTransport":  # type: ignore[name-defined]  # noqa: F821
+def _transport(port: str | None) -> "MCPTransport":
     import kova
 
     if port is not None:
