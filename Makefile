@@ -63,9 +63,9 @@ test-official: $(OFFICIAL_INSTALLED)  ## test kova against the providers' offici
 test-integration: $(GATEWAYS_INSTALLED)  ## run real gateways before the local model (needs npm; 1 GB)
 	$(GATEWAYS)/bin/python -m pytest tests/gateways
 
-fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each; not part of any check
+fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each, JOBS=1 at a time; not part of any check
 	@$(PIP) atheris || echo "atheris does not install here: inputs are changed at random, without guidance"
-	$(PY) -m tests.fuzz $(PARSER) --minutes $(MINUTES)
+	$(PY) -m tests.fuzz $(PARSER) --minutes $(MINUTES) --jobs $(or $(JOBS),1)
 
 test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers, Django and FastAPI (needs Chromium)
 	$(HOSTS_PY) -m pytest tests/kernel tests/web

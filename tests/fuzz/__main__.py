@@ -1,6 +1,6 @@
 """Fuzzes one parser for some minutes of processor time, or all of them in turn, and keeps what broke it.
 
-    python -m tests.fuzz PARSER [--minutes N] [--new FOLDER]
+    python -m tests.fuzz PARSER [--minutes N] [--jobs N] [--new FOLDER]
 
 With atheris installed (`pip install atheris`) it is guided by what code an input reaches, and inputs that reach new code
 are kept in FOLDER; without, known inputs are changed at random. Each fault is printed once, and its input kept as
@@ -19,6 +19,8 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +71,8 @@ class Faults:
 def main() -> int:
     arguments = parse_arguments()
     if arguments.parser == "all":
-        return max(map(run_in_a_process, target_names(), [arguments] * 99))
+        with ThreadPoolExecutor(arguments.jobs) as jobs:
+            return max(jobs.map(partial(run_in_a_process, arguments), target_names()))
     if atheris is None:
         from .targets import TARGETS
     else:
@@ -85,6 +88,7 @@ def parse_arguments() -> Any:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("parser", help='its name, or "all"')
     parser.add_argument("--minutes", type=float, default=10.0, help="processor time for each parser")
+    parser.add_argument("--jobs", type=int, default=1, help='parsers at a time, of "all"')
     parser.add_argument("--new", type=Path, default=Path("build/fuzz"), help="folder for new inputs")
     return parser.parse_args()
 
@@ -95,7 +99,7 @@ def target_names() -> list[str]:
     return list(TARGETS)
 
 
-def run_in_a_process(name: str, arguments: Any) -> int:
+def run_in_a_process(arguments: Any, name: str) -> int:
     """libFuzzer, which is behind atheris, takes the process with it at its end."""
     options = ["--minutes", str(arguments.minutes), "--new", str(arguments.new)]
     return subprocess.run([sys.executable, "-m", "tests.fuzz", name, *options], check=False).returncode
