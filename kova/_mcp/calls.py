@@ -9,13 +9,13 @@ from typing import Any
 from attrs import define, field
 
 from .._runtime.scope import Deadline
-from .jsonrpc import Message, request
+from .jsonrpc import Message
 
 __all__ = ["Call", "Patience"]
 
 
-class Patience:
-    """How long an answer is waited for: progress of the work extends the time, up to a maximum.
+class Patience(Deadline):
+    """When an answer is waited for no longer: progress of the work extends the time, up to a maximum.
 
     Args:
         what: What takes too long, for the error.
@@ -23,17 +23,14 @@ class Patience:
         max_total: Seconds in all.
     """
 
+    __slots__ = ("_ends", "_max_total", "_timeout")
+
     def __init__(self, what: str, timeout: float, max_total: float) -> None:
-        self._what = what
+        seconds = timeout if timeout < max_total else max_total
+        super().__init__(seconds, what)
         self._timeout = timeout
         self._max_total = max_total
-        self._ends = time.monotonic() + max_total
-        self._deadline = Deadline(min(timeout, max_total), what)
-
-    @property
-    def deadline(self) -> Deadline:
-        """When the present wait ends."""
-        return self._deadline
+        self._ends = self.at - seconds + max_total
 
     def extend(self) -> None:
         """Begin the time anew.
@@ -41,14 +38,13 @@ class Patience:
         Raises:
             TimeoutError: There is none left. A server that reports without a pause is not waited for anywhere else.
         """
-        left = self._ends - time.monotonic()
-        if left <= self._timeout:
-            self._deadline = Deadline(left, self._what)
-            self._deadline.seconds = self._max_total
-            if left <= 0:
-                raise self._deadline.error()
-        else:
-            self._deadline = Deadline(self._timeout, self._what)
+        now = time.monotonic()
+        self.at = now + self._timeout
+        if self.at >= self._ends:
+            self.at = self._ends
+            self.seconds = self._max_total
+            if self._ends <= now:
+                raise self.error()
 
 
 @define(eq=False)
@@ -71,5 +67,8 @@ class Call:
 
     @property
     def message(self) -> Message:
-        """What goes over the wire."""
-        return request(self.id, self.method, self.params)
+        """What goes over the wire: a request, to be answered under its id."""
+        message: Message = {"jsonrpc": "2.0", "id": self.id, "method": self.method}
+        if self.params is not None:
+            message["params"] = self.params
+        return message

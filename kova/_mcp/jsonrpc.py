@@ -7,7 +7,7 @@ answer `id` and `result` or `error`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from .. import _json
 from .._formats.secrets import mask
@@ -24,28 +24,22 @@ __all__ = [
     "error_answer",
     "error_of",
     "is_answer",
+    "is_message",
     "is_request",
     "notification",
     "parse_messages",
     "progress_token",
-    "request",
     "result_answer",
     "same_id",
 ]
 
 Message = dict[str, Any]
 
+encode = _json.dumps  # of a message: one line of JSON, without its end
+
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
-
-
-def request(id: int, method: str, params: Mapping[str, Any] | None = None) -> Message:
-    """A request, to be answered under its id."""
-    message: Message = {"jsonrpc": "2.0", "id": id, "method": method}
-    if params is not None:
-        message["params"] = params
-    return message
 
 
 def notification(method: str, params: Mapping[str, Any] | None = None) -> Message:
@@ -66,11 +60,6 @@ def error_answer(id: object, code: int, message: str) -> Message:
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
 
 
-def encode(message: Message) -> bytes:
-    """A message as one line of JSON, without its end."""
-    return _json.dumps(message)
-
-
 def parse_messages(data: bytes) -> list[Message]:
     """The messages in a piece of JSON: one, or those of a batch (MCP 2025-03-26). What is no message is left out.
 
@@ -79,7 +68,12 @@ def parse_messages(data: bytes) -> list[Message]:
     """
     value = _json.loads(data.decode(errors="replace") if not data.isascii() else data)
     items = value if isinstance(value, list) else [value]
-    return [item for item in items if isinstance(item, dict) and ("method" in item or "id" in item)]
+    return [item for item in items if is_message(item)]
+
+
+def is_message(value: object) -> TypeGuard[Message]:
+    """Whether some JSON is a message."""
+    return type(value) is dict and ("method" in value or "id" in value)
 
 
 def is_request(message: Message) -> bool:

@@ -101,7 +101,10 @@ class SharedReader:
                 try:
                     longest = LONGEST_WAIT if threading.get_ident() == self._main_thread else math.inf
                     while not items and not self._is_over:
-                        self._read_within(scope.timeout(), longest)
+                        seconds = scope.timeout()
+                        limit = longest if seconds is None or seconds > longest else seconds
+                        if self._poll.poll(None if limit == math.inf else math.ceil(limit * 1000)):
+                            self._read()
                 finally:
                     self._turn.append(None)
                     if self._is_loop_waiting or self._is_over or self._has_waiting():
@@ -141,11 +144,6 @@ class SharedReader:
             self._read()
             if was_waited_for and not self._has_waiting() and not self._is_ending:
                 return
-
-    def _read_within(self, seconds: float | None, longest: float) -> None:
-        limit = longest if seconds is None or seconds > longest else seconds
-        if self._poll.poll(None if limit == math.inf else math.ceil(limit * 1000)):
-            self._read()
 
     def _read(self) -> None:
         self._is_over = True  # until all is taken: Ctrl-C may lose a part of it

@@ -73,15 +73,11 @@ class Limit(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         current.reset(self._reset)  # first, as Ctrl-C may come at any step
-        self._leave()
         return kind is Cancelled and not self._outer.is_over() and self._ended()
 
     @abstractmethod
     def _inner(self, outer: Scope) -> Scope:
         """The scope of the block."""
-
-    def _leave(self) -> None:  # noqa: B027 - most limits have nothing to undo
-        """Undo what `_inner` did."""
 
     @abstractmethod
     def _ended(self) -> bool:
@@ -93,7 +89,8 @@ class FailAt(Limit):
         self._deadline = deadline
 
     def _inner(self, outer: Scope) -> Scope:
-        return Scope(min(outer.deadline, self._deadline.at), outer.token, outer.base)
+        at = self._deadline.at
+        return Scope(at if at < outer.deadline else outer.deadline, outer.token, outer.base)
 
     def _ended(self) -> Literal[False]:
         if self._deadline.remaining() <= 0:
@@ -109,8 +106,13 @@ class CancelOn(Limit):
         self._token.raise_if_cancelled()
         super().__enter__()
 
-    def _leave(self) -> None:
-        self._forget()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        try:
+            return super().__exit__(kind, error, trace)
+        finally:
+            self._forget()
 
     def _inner(self, outer: Scope) -> Scope:
         if outer.token is None:

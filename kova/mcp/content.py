@@ -157,7 +157,7 @@ class MCPToolResult:
     def from_json(cls, result: JSONObject) -> MCPToolResult:
         """The result in the answer to `tools/call`."""
         items = result.get("content")
-        content = tuple(_block(item) for item in items) if isinstance(items, list) else ()
+        content = tuple(map(_block, items)) if isinstance(items, list) else ()
         return cls(content, result.get("structuredContent"), result.get("isError") is True, result)
 
     def for_model(self) -> ToolResult:
@@ -178,27 +178,22 @@ def _block(item: object) -> MCPContent:
     if not isinstance(item, dict):
         return MCPUnknownContent({"value": item})
     try:
-        return _known_block(item)
+        match item.get("type"):
+            case "text":
+                return TextBlock(item["text"])
+            case "image":
+                return ImageBlock(item["mimeType"], _bytes(item["data"]))
+            case "audio":
+                return MCPAudio(_str(item["mimeType"]), _bytes(item["data"]))
+            case "resource":
+                return _resource(item["resource"])
+            case "resource_link":
+                uri = _str(item["uri"])
+                name = item.get("title") or item.get("name") or uri
+                return MCPResourceLink(uri, _str(name), item.get("description"), item.get("mimeType"))
     except (KeyError, TypeError, ValueError):
-        return MCPUnknownContent(item)
-
-
-def _known_block(item: dict[str, Any]) -> MCPContent:
-    match item.get("type"):
-        case "text":
-            return TextBlock(item["text"])
-        case "image":
-            return ImageBlock(item["mimeType"], _bytes(item["data"]))
-        case "audio":
-            return MCPAudio(_str(item["mimeType"]), _bytes(item["data"]))
-        case "resource":
-            return _resource(item["resource"])
-        case "resource_link":
-            uri = _str(item["uri"])
-            name = item.get("title") or item.get("name") or uri
-            return MCPResourceLink(uri, _str(name), item.get("description"), item.get("mimeType"))
-        case _:
-            return MCPUnknownContent(item)
+        pass
+    return MCPUnknownContent(item)
 
 
 def _resource(resource: dict[str, Any]) -> MCPResource:

@@ -1,11 +1,12 @@
 """Spans of requests to MCP servers, for the client that makes them.
 
-    with watch_mcp_call("tools/call", tool=name, transport="pipe") as watch:
+    with watch_mcp_call(tracing, "tools/call", tool=name, transport="pipe") as watch:
         result = await connection.request("tools/call", watch.traced(params))
         if result.get("isError"):
             watch.tool_failed()
 
-The block is the current span; what is raised in it is noted. While no spans are made, all of this does nothing. A tool's span is a child of the agent's `execute_tool` span, which measures kova's part as well.
+The block is the current span; what is raised in it is noted. A tool's span is a child of the agent's `execute_tool`
+span, which measures kova's part as well.
 """
 
 from __future__ import annotations
@@ -18,39 +19,15 @@ from urllib.parse import urlsplit
 
 from ..errors import MCPError
 from . import names
-from .switch import spans_on
 
 if TYPE_CHECKING:
-    from .spans import OpenSpan
+    from .spans import OpenSpan, Tracing
 
 __all__ = ["MCPWatch", "watch_mcp_call"]
 
 
-class MCPWatch:
-    """Sees one request to an MCP server; a with block."""
-
-    __slots__ = ()
-
-    def traced(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The request's parameters, with what tells the server of the span: so its spans are below this one."""
-        return params
-
-    def tool_failed(self) -> None:
-        """The tool has answered that it failed (`isError`)."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """The request is over."""
-
-
-_UNWATCHED = MCPWatch()
-
-
 def watch_mcp_call(
+    tracing: Tracing,
     method: str,
     *,
     tool: str | None = None,
@@ -63,6 +40,7 @@ def watch_mcp_call(
     """What sees a request to an MCP server.
 
     Args:
+        tracing: Makes the span.
         method: The request's method, such as "tools/call".
         tool: The tool that is called, by the server's name for it.
         request_id: The JSON-RPC id.
@@ -71,9 +49,6 @@ def watch_mcp_call(
         transport: "pipe" for a process, "tcp" for HTTP.
         url: Where the server is; only host and port are recorded.
     """
-    tracing = spans_on()
-    if tracing is None:
-        return _UNWATCHED
     known: dict[str, str | int | None] = {
         names.MCP_METHOD: method,
         names.OPERATION: names.EXECUTE_TOOL if method == "tools/call" else None,
@@ -85,7 +60,7 @@ def watch_mcp_call(
         **_server(url),
     }
     attributes = {name: value for name, value in known.items() if value is not None}
-    return _LiveMCPCall(tracing.start(method if tool is None else f"{method} {tool}", names.MCP, attributes))
+    return MCPWatch(tracing.start(method if tool is None else f"{method} {tool}", names.MCP, attributes))
 
 
 def _server(url: str | None) -> dict[str, str | int | None]:
@@ -98,16 +73,20 @@ def _server(url: str | None) -> dict[str, str | int | None]:
     }
 
 
-class _LiveMCPCall(MCPWatch):
+class MCPWatch:
+    """Sees one request to an MCP server; a with block."""
+
     __slots__ = ("_scope", "_span")
 
     def __init__(self, span: OpenSpan) -> None:
         self._span = span
 
     def traced(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The request's parameters, with what tells the server of the span: so its spans are below this one."""
         return {**params, "_meta": {**params.get("_meta", {}), **self._span.carrier()}}
 
     def tool_failed(self) -> None:
+        """The tool has answered that it failed (`isError`)."""
         self._span.failed_with(names.TOOL_ERROR)
 
     def __enter__(self) -> Self:
@@ -118,6 +97,7 @@ class _LiveMCPCall(MCPWatch):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """The request is over."""
         self._scope.__exit__(None, None, None)
         if isinstance(error, MCPError):
             self._span.set({names.RPC_STATUS: str(error.code)})

@@ -150,7 +150,7 @@ async def test_m1_closing_ends_the_calls_of_earlier_connections_too() -> None:
     async with rt.TaskGroup() as group:
         await client.list_tools()
         group.start_soon(wait_for_ever)
-        session: Any = client._session
+        session: Any = client._connection.session
         await until(lambda: session._under_way, "the call is under way")
         await client.reconnect()
         assert (await client.call_tool("echo")).text == "done"

@@ -153,7 +153,7 @@ def test_m1_closing_ends_the_calls_of_earlier_connections_too() -> None:
     with rt.TaskGroup() as group:
         client.list_tools()
         group.start_soon(wait_for_ever)
-        session: Any = client._session
+        session: Any = client._connection.session
         until(lambda: session._under_way, "the call is under way")
         client.reconnect()
         assert (client.call_tool("echo")).text == "done"

@@ -8,17 +8,25 @@ from typing import Any
 import pytest
 
 import kova
-from kova.telemetry.mcp import watch_mcp_call
+from kova.telemetry.mcp import MCPWatch, watch_mcp_call
+from kova.telemetry.switch import spans_on
 from kova.testing import ScriptedProvider, call
 from tests.spans import recorded
 
 
+def watch(method: str, **what: Any) -> MCPWatch:
+    """What sees a request while spans are made."""
+    tracing = spans_on()
+    assert tracing is not None
+    return watch_mcp_call(tracing, method, **what)
+
+
 def request_tool(name: str) -> Mapping[str, Any]:
     """What a client does for a tool; gives the parameters that it sends."""
-    with watch_mcp_call(
+    with watch(
         "tools/call", tool=name, request_id=7, session_id="s", transport="tcp", url="https://host/mcp?key=k"
-    ) as watch:
-        return watch.traced({"name": name, "_meta": {"progressToken": 1}})
+    ) as seen:
+        return seen.traced({"name": name, "_meta": {"progressToken": 1}})
 
 
 def test_a_tool_call_is_below_the_tools_span_and_tells_the_server() -> None:
@@ -54,18 +62,14 @@ def test_a_tool_call_is_below_the_tools_span_and_tells_the_server() -> None:
 def test_failures() -> None:
     with recorded() as spans:
         with pytest.raises(kova.MCPError):
-            with watch_mcp_call("tools/list"):
+            with watch("tools/list"):
                 raise kova.MCPError(-32601, "no such method")
         with pytest.raises(kova.ConnectionError):
-            with watch_mcp_call("initialize", transport="pipe"):
+            with watch("initialize", transport="pipe"):
                 raise kova.ConnectionError("gone")
-        with watch_mcp_call("tools/call", tool="find") as watch:
-            watch.tool_failed()
+        with watch("tools/call", tool="find") as seen:
+            seen.tool_failed()
     assert spans.one("tools/list").attributes["rpc.response.status_code"] == "-32601"
     kinds = [span.attributes["error.type"] for span in spans.all]
     assert kinds == ["-32601", "ConnectionError", "tool_error"]
     assert all(span.is_error for span in spans.all)
-
-
-def test_without_spans_it_does_nothing() -> None:
-    assert request_tool("find") == {"name": "find", "_meta": {"progressToken": 1}}

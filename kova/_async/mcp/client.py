@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from ..._log import log
 from ..._mcp.calls import Patience
-from ..._mcp.failures import LinkLost, NotDelivered, Refused, SessionExpired, not_retried, reason_of
-from ..._mcp.header_values import parameter_headers
 from ..._mcp.negotiation import Protocol
-from ..._mcp.tool_list import Pages, ToolList, model_names, selected
+from ..._mcp.tool_list import model_names, selected
 from ..._mcp.versions import HEADER_MISMATCH
 from ..._runtime import aio as rt
-from ..._runtime.scope import Deadline
 from ...cancellation import CancellationToken
-from ...errors import BuildError, ConnectionError, KovaError, MCPError, StreamError, TurnCancelledError
+from ...errors import BuildError, MCPError
 from ...mcp.content import MCPToolDefinition, MCPToolResult
 from ...mcp.transports import (
     HTTPSSETransport,
@@ -27,12 +22,13 @@ from ...mcp.transports import (
     StreamableHTTPTransport,
     check_seconds,
 )
-from ...telemetry.mcp import watch_mcp_call
 from ...tools import Tool
+from .connection import AsyncMCPConnection
 from .connector import AsyncConnector
 from .handlers import AsyncServerHandlers
-from .session import AsyncMCPSession, OnProgress
+from .session import OnProgress
 from .tool import AsyncMCPTool
+from .tool_catalogue import AsyncToolCatalogue
 
 if TYPE_CHECKING:
     from ..provider import AsyncLLMProvider
@@ -86,7 +82,7 @@ class AsyncMCPClient:
         check_seconds("max_total_timeout", max_total_timeout)
         if protocol not in ("auto", "legacy", "2026-07-28"):
             raise BuildError(f'protocol must be "auto", "legacy" or "2026-07-28", not {protocol!r}')
-        self._handlers = AsyncServerHandlers(
+        handlers = AsyncServerHandlers(
             on_sampling=on_sampling,
             on_elicitation=on_elicitation,
             roots=roots,
@@ -96,15 +92,9 @@ class AsyncMCPClient:
         self._transport = transport
         self._timeout = timeout
         self._max_total_timeout = max_total_timeout
-        self._connector = AsyncConnector(transport, self._handlers, protocol)
-        self._session: AsyncMCPSession | None = None
-        self._owner: tuple[object, int] | None = None
-        self._connecting = rt.Semaphore(1)
-        self._listing = rt.Semaphore(1)
-        self._tools: ToolList | None = None
-        self._retired: list[AsyncMCPSession] = []  # whose calls are still under way
-        self._end: weakref.finalize[Any, Any] | None = None  # of the session, if this client is dropped
-        self._closing = CancellationToken()
+        self._connection = AsyncMCPConnection(AsyncConnector(transport, handlers, protocol), transport, timeout)
+        self._catalogue = AsyncToolCatalogue(self._connection, transport, timeout, max_total_timeout)
+        self._header_source = None if isinstance(transport, StdioTransport) else self._catalogue
 
     @classmethod
     async def connect(cls, transport: MCPTransport, timeout: float = 30.0, **options: Any) -> Self:
@@ -114,7 +104,7 @@ class AsyncMCPClient:
             ConnectionError, TimeoutError, MCPError: The server cannot be reached, or gives no session.
         """
         client = cls(transport, timeout=timeout, **options)
-        await client._connected()
+        await client._connection.connected()
         return client
 
     def __repr__(self) -> str:
@@ -135,7 +125,7 @@ class AsyncMCPClient:
         Raises:
             ConnectionError: The client is not connected.
         """
-        return self._present().server.info
+        return self._connection.session.server.info
 
     @property
     def protocol_version(self) -> str:
@@ -144,7 +134,7 @@ class AsyncMCPClient:
         Raises:
             ConnectionError: The client is not connected.
         """
-        return self._present().dialect.version
+        return self._connection.session.dialect.version
 
     @property
     def instructions(self) -> str:
@@ -153,7 +143,7 @@ class AsyncMCPClient:
         Raises:
             ConnectionError: The client is not connected.
         """
-        return self._present().server.instructions
+        return self._connection.session.server.instructions
 
     # ---- tools
 
@@ -164,7 +154,7 @@ class AsyncMCPClient:
             MCPError: The server reports an error.
             ConnectionError, TimeoutError: It cannot be asked.
         """
-        return list((await self._tool_list()).definitions)
+        return list((await self._catalogue.tools()).definitions)
 
     async def tools(
         self,
@@ -228,14 +218,15 @@ class AsyncMCPClient:
         params = {"name": name, "arguments": dict(arguments or {})}
         if cancel is not None and not isinstance(cancel, CancellationToken):
             raise TypeError(f"cancel must be a CancellationToken, not {type(cancel).__name__}")
+        request, source = self._connection.request, self._header_source
         with rt.cancel_on(cancel):
             try:
-                result = await self._request("tools/call", params, patience, on_progress)
+                result = await request("tools/call", params, patience, on_progress, source)
             except MCPError as error:
                 if error.code != HEADER_MISMATCH:
                     raise
-                self._tools = None  # what is to be repeated in headers has changed
-                result = await self._request("tools/call", params, patience, on_progress)
+                self._catalogue.forget()  # what is to be repeated in headers has changed
+                result = await request("tools/call", params, patience, on_progress, source)
         return MCPToolResult.from_json(result)
 
     # ---- the connection
@@ -246,207 +237,20 @@ class AsyncMCPClient:
         Raises:
             ConnectionError, TimeoutError, MCPError: The server cannot be reached, or gives no session.
         """
-        self._check_owner()
-        if self._is_closed:
-            self._closing = CancellationToken()
-        await self._renew(self._session)
+        await self._connection.reconnect()
 
     async def close(self) -> None:
         """End the connection, and the server if it is a process. May be called from anywhere, and more than once."""
-        self._closing.cancel()
-        session, self._session, self._tools = self._session, None, None
-        retired, self._retired = self._retired, []
-        if not self._is_inherited():
-            for each in retired if session is None else [session, *retired]:
-                await each.close()
-
-    @property
-    def _is_closed(self) -> bool:
-        return self._closing.is_cancelled
+        await self._connection.close()
 
     async def __aenter__(self) -> Self:
-        await self._connected()
+        await self._connection.connected()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    async def _request(
-        self, method: str, params: Mapping[str, Any], patience: Patience, on_progress: OnProgress | None = None
-    ) -> Mapping[str, Any]:
-        """The result of a call, which is a span of its own."""
-        transport = self._transport
-        with watch_mcp_call(
-            method,
-            tool=params.get("name"),
-            transport="pipe" if isinstance(transport, StdioTransport) else "tcp",
-            url=None if isinstance(transport, StdioTransport) else transport.url,
-        ) as watch:
-            result = await self._deliver(method, watch.traced(params), patience, on_progress)
-            if result.get("isError"):
-                watch.tool_failed()
-            return result
-
-    async def _deliver(
-        self, method: str, params: Mapping[str, Any], patience: Patience, on_progress: OnProgress | None
-    ) -> Mapping[str, Any]:
-        """The result of a call, over a new connection where the present one is dead and the call did not run."""
-        is_repeated = False
-        while True:
-            session = await self._connected()
-            try:
-                headers = await self._parameter_headers(session, params) if method == "tools/call" else {}
-                return await session.request(method, params, patience, on_progress=on_progress, headers=headers)
-            except Refused as refusal:
-                raise reason_of(refusal) from refusal
-            except NotDelivered as error:
-                if is_repeated or self._is_closed:
-                    raise ConnectionError(error.message) from error
-                is_repeated = True
-                await self._renew(session)
-            except LinkLost as error:
-                await self._drop_dead(session)
-                if self._is_closed:
-                    raise _closed() from error
-                if method != "tools/call" and not is_repeated:
-                    is_repeated = True
-                    continue  # reading twice does no harm
-                raise not_retried(f"{error.message}; the call may have run, and was not repeated") from error
-            except StreamError:
-                await self._drop_dead(session)
-                raise
-
-    async def _connected(self) -> AsyncMCPSession:
-        """The session; a server that was found dead is connected to anew."""
-        self._check_owner()
-        session = self._session
-        if session is not None and session.is_open:
-            return session
-        return await self._renew(session)
-
-    async def _renew(self, old: AsyncMCPSession | None) -> AsyncMCPSession:
-        """A session in place of an old one; made once, however many calls want it."""
-        async with self._connecting:
-            present = self._session
-            if present is not None and present is not old and present.is_open:
-                return present
-            if self._is_closed:
-                raise _closed()
-            if present is not None:
-                self._session = self._tools = None
-                self._retired = [*(old for old in self._retired if old.is_open), present]
-                await present.retire()
-            try:
-                with rt.cancel_on(self._closing):
-                    session = await self._connector.connect(self._timeout)
-            except TurnCancelledError:
-                if self._is_closed:
-                    raise _closed() from None
-                raise
-            except (Refused, SessionExpired) as error:
-                raise reason_of(error) from error
-            except (LinkLost, NotDelivered) as error:
-                raise ConnectionError(error.message) from error
-            self._keep(session)
-            if self._is_closed:
-                await self.close()  # again: this session was not there yet
-                raise _closed()
-            return session
-
-    def _keep(self, session: AsyncMCPSession) -> None:
-        """Have a session, which ends with this client if nobody closes that."""
-        if self._end is not None:
-            self._end.detach()
-        self._end = weakref.finalize(self, _drop, session, os.getpid())
-        self._end.atexit = False  # then servers end in a way of their own
-        self._session = session
-
-    async def _drop_dead(self, session: AsyncMCPSession) -> None:
-        """Free a session whose server has gone; over HTTP only the one call has lost its stream."""
-        if not session.is_open:
-            if self._session is session:
-                self._session = self._tools = None
-            await session.close()
-
-    def _present(self) -> AsyncMCPSession:
-        if self._session is None:
-            raise _closed() if self._is_closed else ConnectionError("the MCP client is not connected yet")
-        return self._session
-
-    def _check_owner(self) -> None:
-        """Refuse the calls of another loop; a forked child begins without a connection."""
-        if self._is_inherited():
-            self._session = self._tools = None
-        owner = rt.owner(), os.getpid()
-        if self._owner is None or self._owner == owner:
-            self._owner = owner
-        elif self._session is not None:
-            raise KovaError("this MCP client belongs to another event loop: make one in each loop")
-        else:
-            self._owner = owner
-            self._connecting, self._listing = rt.Semaphore(1), rt.Semaphore(1)  # the old ones are the other loop's
-
-    def _is_inherited(self) -> bool:
-        return self._owner is not None and self._owner[1] != os.getpid()
-
-    # ---- the list of tools
-
-    async def _tool_list(self) -> ToolList:
-        while True:
-            session = await self._connected()
-            known = self._tools
-            if known is not None and known.is_valid(session.generation):
-                return known
-            async with self._listing:
-                if self._tools is known and session is self._session:
-                    return await self._read_tools(session)
-
-    async def _read_tools(self, session: AsyncMCPSession) -> ToolList:
-        """All pages of the list."""
-        what = "reading the list of MCP tools"
-        generation = session.generation
-        session.listen(lambda: Patience(what, self._timeout, self._timeout))
-        pages: list[Mapping[str, Any]] = []
-        cursors = Pages()
-        params: Mapping[str, Any] | None = {}
-        with rt.fail_at(Deadline(self._max_total_timeout, what)):
-            while params is not None:
-                patience = Patience(what, self._timeout, self._timeout)
-                pages.append(await self._request("tools/list", params, patience))
-                try:
-                    params = cursors.next_params(pages[-1])
-                except OverflowError as error:
-                    raise StreamError(f"the MCP server {self._transport.shown}: {error}") from error
-        has_headers = not isinstance(self._transport, StdioTransport)
-        session = self._present()
-        read = ToolList.from_pages(pages, generation, is_modern=session.dialect.is_modern, has_headers=has_headers)
-        self._tools = read
-        return read
-
-    async def _parameter_headers(self, session: AsyncMCPSession, params: Mapping[str, Any]) -> dict[str, str]:
-        """What the stateless protocol wants repeated in headers of a call's arguments."""
-        if not session.dialect.is_modern or isinstance(self._transport, StdioTransport):
-            return {}
-        try:
-            tools = self._tools or await self._tool_list()
-        except KovaError as error:
-            log.debug("the headers of an MCP server's tools are not known", error=str(error))
-            return {}
-        try:
-            return parameter_headers(tools.headers.get(params["name"], []), params["arguments"])
-        except ValueError as error:
-            raise MCPError(-32602, str(error)) from error
-
-
-def _drop(session: AsyncMCPSession, process: int) -> None:
-    if process == os.getpid():  # in a forked child it is the parent's
-        session.drop()
-
-
-def _closed() -> ConnectionError:
-    return not_retried("the MCP client is closed")
 
 
 def _check_transport(transport: object) -> None:

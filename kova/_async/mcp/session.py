@@ -68,19 +68,13 @@ class AsyncMCPSession:
         self._is_retired = False
         self.generation = 0
 
-    @property
-    def is_open(self) -> bool:
-        """Whether calls can be made."""
-        return self.link.is_open
-
     async def request(
         self,
         method: str,
         params: Mapping[str, Any] | None,
         patience: Patience,
-        *,
-        on_progress: OnProgress | None = None,
-        headers: Mapping[str, str] | None = None,
+        on_progress: OnProgress | None,
+        headers: Mapping[str, str] | None,
     ) -> Mapping[str, Any]:
         """The result of a call, after the rounds in which the server asks for more input.
 
@@ -94,18 +88,21 @@ class AsyncMCPSession:
             message = await self.exchange(
                 method, {**(params or {}), **further} if further else params, patience, on_progress, headers
             )
-            error = error_of(message)
-            if error is not None:
-                raise error
+            if "error" in message:
+                error = error_of(message)
+                if error is not None:
+                    raise error
             result = message.get("result")
             if not isinstance(result, dict):
                 raise MCPError(INTERNAL_ERROR, f"the answer to {method} has no result")
+            if not self.dialect.is_modern:
+                return result
             kind = result.get("resultType", "complete")
-            if not self.dialect.is_modern or kind == "complete":
+            if kind == "complete":
                 return result
             if kind != "input_required":
                 raise MCPError(INTERNAL_ERROR, f"the answer to {method} is of the unknown type {kind!r}")
-            with rt.fail_at(patience.deadline):
+            with rt.fail_at(patience):
                 further = await self._input(result)
         raise MCPError(INTERNAL_ERROR, f"{method}: the server asked for input more than {MAX_INPUT_ROUNDS} times")
 
@@ -122,24 +119,17 @@ class AsyncMCPSession:
         dialect = dialect or self.dialect
         number = next(self._ids)
         params = dialect.params(params, number if on_progress is not None else None)
-        call = Call(number, method, params, patience, {**dialect.headers(method, params), **(headers or {})})
+        beside = dialect.headers(method, params)
+        call = Call(number, method, params, patience, {**beside, **headers} if headers else beside)
+        pending: AsyncPendingCall | None = None
         self._under_way.add(number)
         try:
-            return await self._answer_to(call, patience, on_progress)
-        finally:
-            self._under_way.discard(number)
-            if self._is_retired and not self._under_way:
-                await self.close()
-
-    async def _answer_to(self, call: Call, patience: Patience, on_progress: OnProgress | None) -> Message:
-        pending: AsyncPendingCall | None = None
-        try:
-            with rt.fail_at(patience.deadline):
+            with rt.fail_at(patience):
                 pending = await self.link.begin(call)
                 message = await pending.next()
             while not is_answer(message):
                 patience.extend()
-                with rt.fail_at(patience.deadline):
+                with rt.fail_at(patience):
                     if on_progress is not None:
                         await self._report(on_progress, message)
                     message = await pending.next()
@@ -151,8 +141,11 @@ class AsyncMCPSession:
                 await _give_up(pending)
             raise
         finally:
+            self._under_way.discard(number)
             if pending is not None:
                 await pending.close()
+            if self._is_retired and not self._under_way:
+                await self.close()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Tell the server something."""

@@ -6,22 +6,17 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from ..._log import log
 from ..._mcp.calls import Patience
-from ..._mcp.failures import LinkLost, NotDelivered, Refused, SessionExpired, not_retried, reason_of
-from ..._mcp.header_values import parameter_headers
 from ..._mcp.negotiation import Protocol
-from ..._mcp.tool_list import Pages, ToolList, model_names, selected
+from ..._mcp.tool_list import model_names, selected
 from ..._mcp.versions import HEADER_MISMATCH
 from ..._runtime import threads as rt
-from ..._runtime.scope import Deadline
 from ...cancellation import CancellationToken
-from ...errors import BuildError, ConnectionError, KovaError, MCPError, StreamError, TurnCancelledError
+from ...errors import BuildError, MCPError
 from ...mcp.content import MCPToolDefinition, MCPToolResult
 from ...mcp.transports import (
     HTTPSSETransport,
@@ -30,12 +25,13 @@ from ...mcp.transports import (
     StreamableHTTPTransport,
     check_seconds,
 )
-from ...telemetry.mcp import watch_mcp_call
 from ...tools import Tool
+from .connection import MCPConnection
 from .connector import Connector
 from .handlers import ServerHandlers
-from .session import MCPSession, OnProgress
+from .session import OnProgress
 from .tool import MCPTool
+from .tool_catalogue import ToolCatalogue
 
 if TYPE_CHECKING:
     from ..provider import LLMProvider
@@ -89,7 +85,7 @@ class MCPClient:
         check_seconds("max_total_timeout", max_total_timeout)
         if protocol not in ("auto", "legacy", "2026-07-28"):
             raise BuildError(f'protocol must be "auto", "legacy" or "2026-07-28", not {protocol!r}')
-        self._handlers = ServerHandlers(
+        handlers = ServerHandlers(
             on_sampling=on_sampling,
             on_elicitation=on_elicitation,
             roots=roots,
@@ -99,15 +95,9 @@ class MCPClient:
         self._transport = transport
         self._timeout = timeout
         self._max_total_timeout = max_total_timeout
-        self._connector = Connector(transport, self._handlers, protocol)
-        self._session: MCPSession | None = None
-        self._owner: tuple[object, int] | None = None
-        self._connecting = rt.Semaphore(1)
-        self._listing = rt.Semaphore(1)
-        self._tools: ToolList | None = None
-        self._retired: list[MCPSession] = []  # whose calls are still under way
-        self._end: weakref.finalize[Any, Any] | None = None  # of the session, if this client is dropped
-        self._closing = CancellationToken()
+        self._connection = MCPConnection(Connector(transport, handlers, protocol), transport, timeout)
+        self._catalogue = ToolCatalogue(self._connection, transport, timeout, max_total_timeout)
+        self._header_source = None if isinstance(transport, StdioTransport) else self._catalogue
 
     @classmethod
     def connect(cls, transport: MCPTransport, timeout: float = 30.0, **options: Any) -> Self:
@@ -117,7 +107,7 @@ class MCPClient:
             ConnectionError, TimeoutError, MCPError: The server cannot be reached, or gives no session.
         """
         client = cls(transport, timeout=timeout, **options)
-        client._connected()
+        client._connection.connected()
         return client
 
     def __repr__(self) -> str:
@@ -138,7 +128,7 @@ class MCPClient:
         Raises:
             ConnectionError: The client is not connected.
         """
-        return self._present().server.info
+        return self._connection.session.server.info
 
     @property
     def protocol_version(self) -> str:
@@ -147,7 +137,7 @@ class MCPClient:
         Raises:
             ConnectionError: The client is not connected.
         """
-        return self._present().dialect.version
+        return self._connection.session.dialect.version
 
     @property
     def instructions(self) -> str:
@@ -156,7 +146,7 @@ class MCPClient:
         Raises:
             ConnectionError: The client is not connected.
         """
-        return self._present().server.instructions
+        return self._connection.session.server.instructions
 
     # ---- tools
 
@@ -167,7 +157,7 @@ class MCPClient:
             MCPError: The server reports an error.
             ConnectionError, TimeoutError: It cannot be asked.
         """
-        return list((self._tool_list()).definitions)
+        return list((self._catalogue.tools()).definitions)
 
     def tools(
         self,
@@ -231,14 +221,15 @@ class MCPClient:
         params = {"name": name, "arguments": dict(arguments or {})}
         if cancel is not None and not isinstance(cancel, CancellationToken):
             raise TypeError(f"cancel must be a CancellationToken, not {type(cancel).__name__}")
+        request, source = self._connection.request, self._header_source
         with rt.cancel_on(cancel):
             try:
-                result = self._request("tools/call", params, patience, on_progress)
+                result = request("tools/call", params, patience, on_progress, source)
             except MCPError as error:
                 if error.code != HEADER_MISMATCH:
                     raise
-                self._tools = None  # what is to be repeated in headers has changed
-                result = self._request("tools/call", params, patience, on_progress)
+                self._catalogue.forget()  # what is to be repeated in headers has changed
+                result = request("tools/call", params, patience, on_progress, source)
         return MCPToolResult.from_json(result)
 
     # ---- the connection
@@ -249,207 +240,20 @@ class MCPClient:
         Raises:
             ConnectionError, TimeoutError, MCPError: The server cannot be reached, or gives no session.
         """
-        self._check_owner()
-        if self._is_closed:
-            self._closing = CancellationToken()
-        self._renew(self._session)
+        self._connection.reconnect()
 
     def close(self) -> None:
         """End the connection, and the server if it is a process. May be called from anywhere, and more than once."""
-        self._closing.cancel()
-        session, self._session, self._tools = self._session, None, None
-        retired, self._retired = self._retired, []
-        if not self._is_inherited():
-            for each in retired if session is None else [session, *retired]:
-                each.close()
-
-    @property
-    def _is_closed(self) -> bool:
-        return self._closing.is_cancelled
+        self._connection.close()
 
     def __enter__(self) -> Self:
-        self._connected()
+        self._connection.connected()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _request(
-        self, method: str, params: Mapping[str, Any], patience: Patience, on_progress: OnProgress | None = None
-    ) -> Mapping[str, Any]:
-        """The result of a call, which is a span of its own."""
-        transport = self._transport
-        with watch_mcp_call(
-            method,
-            tool=params.get("name"),
-            transport="pipe" if isinstance(transport, StdioTransport) else "tcp",
-            url=None if isinstance(transport, StdioTransport) else transport.url,
-        ) as watch:
-            result = self._deliver(method, watch.traced(params), patience, on_progress)
-            if result.get("isError"):
-                watch.tool_failed()
-            return result
-
-    def _deliver(
-        self, method: str, params: Mapping[str, Any], patience: Patience, on_progress: OnProgress | None
-    ) -> Mapping[str, Any]:
-        """The result of a call, over a new connection where the present one is dead and the call did not run."""
-        is_repeated = False
-        while True:
-            session = self._connected()
-            try:
-                headers = self._parameter_headers(session, params) if method == "tools/call" else {}
-                return session.request(method, params, patience, on_progress=on_progress, headers=headers)
-            except Refused as refusal:
-                raise reason_of(refusal) from refusal
-            except NotDelivered as error:
-                if is_repeated or self._is_closed:
-                    raise ConnectionError(error.message) from error
-                is_repeated = True
-                self._renew(session)
-            except LinkLost as error:
-                self._drop_dead(session)
-                if self._is_closed:
-                    raise _closed() from error
-                if method != "tools/call" and not is_repeated:
-                    is_repeated = True
-                    continue  # reading twice does no harm
-                raise not_retried(f"{error.message}; the call may have run, and was not repeated") from error
-            except StreamError:
-                self._drop_dead(session)
-                raise
-
-    def _connected(self) -> MCPSession:
-        """The session; a server that was found dead is connected to anew."""
-        self._check_owner()
-        session = self._session
-        if session is not None and session.is_open:
-            return session
-        return self._renew(session)
-
-    def _renew(self, old: MCPSession | None) -> MCPSession:
-        """A session in place of an old one; made once, however many calls want it."""
-        with self._connecting:
-            present = self._session
-            if present is not None and present is not old and present.is_open:
-                return present
-            if self._is_closed:
-                raise _closed()
-            if present is not None:
-                self._session = self._tools = None
-                self._retired = [*(old for old in self._retired if old.is_open), present]
-                present.retire()
-            try:
-                with rt.cancel_on(self._closing):
-                    session = self._connector.connect(self._timeout)
-            except TurnCancelledError:
-                if self._is_closed:
-                    raise _closed() from None
-                raise
-            except (Refused, SessionExpired) as error:
-                raise reason_of(error) from error
-            except (LinkLost, NotDelivered) as error:
-                raise ConnectionError(error.message) from error
-            self._keep(session)
-            if self._is_closed:
-                self.close()  # again: this session was not there yet
-                raise _closed()
-            return session
-
-    def _keep(self, session: MCPSession) -> None:
-        """Have a session, which ends with this client if nobody closes that."""
-        if self._end is not None:
-            self._end.detach()
-        self._end = weakref.finalize(self, _drop, session, os.getpid())
-        self._end.atexit = False  # then servers end in a way of their own
-        self._session = session
-
-    def _drop_dead(self, session: MCPSession) -> None:
-        """Free a session whose server has gone; over HTTP only the one call has lost its stream."""
-        if not session.is_open:
-            if self._session is session:
-                self._session = self._tools = None
-            session.close()
-
-    def _present(self) -> MCPSession:
-        if self._session is None:
-            raise _closed() if self._is_closed else ConnectionError("the MCP client is not connected yet")
-        return self._session
-
-    def _check_owner(self) -> None:
-        """Refuse the calls of another loop; a forked child begins without a connection."""
-        if self._is_inherited():
-            self._session = self._tools = None
-        owner = rt.owner(), os.getpid()
-        if self._owner is None or self._owner == owner:
-            self._owner = owner
-        elif self._session is not None:
-            raise KovaError("this MCP client belongs to another event loop: make one in each loop")
-        else:
-            self._owner = owner
-            self._connecting, self._listing = rt.Semaphore(1), rt.Semaphore(1)  # the old ones are the other loop's
-
-    def _is_inherited(self) -> bool:
-        return self._owner is not None and self._owner[1] != os.getpid()
-
-    # ---- the list of tools
-
-    def _tool_list(self) -> ToolList:
-        while True:
-            session = self._connected()
-            known = self._tools
-            if known is not None and known.is_valid(session.generation):
-                return known
-            with self._listing:
-                if self._tools is known and session is self._session:
-                    return self._read_tools(session)
-
-    def _read_tools(self, session: MCPSession) -> ToolList:
-        """All pages of the list."""
-        what = "reading the list of MCP tools"
-        generation = session.generation
-        session.listen(lambda: Patience(what, self._timeout, self._timeout))
-        pages: list[Mapping[str, Any]] = []
-        cursors = Pages()
-        params: Mapping[str, Any] | None = {}
-        with rt.fail_at(Deadline(self._max_total_timeout, what)):
-            while params is not None:
-                patience = Patience(what, self._timeout, self._timeout)
-                pages.append(self._request("tools/list", params, patience))
-                try:
-                    params = cursors.next_params(pages[-1])
-                except OverflowError as error:
-                    raise StreamError(f"the MCP server {self._transport.shown}: {error}") from error
-        has_headers = not isinstance(self._transport, StdioTransport)
-        session = self._present()
-        read = ToolList.from_pages(pages, generation, is_modern=session.dialect.is_modern, has_headers=has_headers)
-        self._tools = read
-        return read
-
-    def _parameter_headers(self, session: MCPSession, params: Mapping[str, Any]) -> dict[str, str]:
-        """What the stateless protocol wants repeated in headers of a call's arguments."""
-        if not session.dialect.is_modern or isinstance(self._transport, StdioTransport):
-            return {}
-        try:
-            tools = self._tools or self._tool_list()
-        except KovaError as error:
-            log.debug("the headers of an MCP server's tools are not known", error=str(error))
-            return {}
-        try:
-            return parameter_headers(tools.headers.get(params["name"], []), params["arguments"])
-        except ValueError as error:
-            raise MCPError(-32602, str(error)) from error
-
-
-def _drop(session: MCPSession, process: int) -> None:
-    if process == os.getpid():  # in a forked child it is the parent's
-        session.drop()
-
-
-def _closed() -> ConnectionError:
-    return not_retried("the MCP client is closed")
 
 
 def _check_transport(transport: object) -> None:

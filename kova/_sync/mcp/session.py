@@ -71,19 +71,13 @@ class MCPSession:
         self._is_retired = False
         self.generation = 0
 
-    @property
-    def is_open(self) -> bool:
-        """Whether calls can be made."""
-        return self.link.is_open
-
     def request(
         self,
         method: str,
         params: Mapping[str, Any] | None,
         patience: Patience,
-        *,
-        on_progress: OnProgress | None = None,
-        headers: Mapping[str, str] | None = None,
+        on_progress: OnProgress | None,
+        headers: Mapping[str, str] | None,
     ) -> Mapping[str, Any]:
         """The result of a call, after the rounds in which the server asks for more input.
 
@@ -97,18 +91,21 @@ class MCPSession:
             message = self.exchange(
                 method, {**(params or {}), **further} if further else params, patience, on_progress, headers
             )
-            error = error_of(message)
-            if error is not None:
-                raise error
+            if "error" in message:
+                error = error_of(message)
+                if error is not None:
+                    raise error
             result = message.get("result")
             if not isinstance(result, dict):
                 raise MCPError(INTERNAL_ERROR, f"the answer to {method} has no result")
+            if not self.dialect.is_modern:
+                return result
             kind = result.get("resultType", "complete")
-            if not self.dialect.is_modern or kind == "complete":
+            if kind == "complete":
                 return result
             if kind != "input_required":
                 raise MCPError(INTERNAL_ERROR, f"the answer to {method} is of the unknown type {kind!r}")
-            with rt.fail_at(patience.deadline):
+            with rt.fail_at(patience):
                 further = self._input(result)
         raise MCPError(INTERNAL_ERROR, f"{method}: the server asked for input more than {MAX_INPUT_ROUNDS} times")
 
@@ -125,24 +122,17 @@ class MCPSession:
         dialect = dialect or self.dialect
         number = next(self._ids)
         params = dialect.params(params, number if on_progress is not None else None)
-        call = Call(number, method, params, patience, {**dialect.headers(method, params), **(headers or {})})
+        beside = dialect.headers(method, params)
+        call = Call(number, method, params, patience, {**beside, **headers} if headers else beside)
+        pending: PendingCall | None = None
         self._under_way.add(number)
         try:
-            return self._answer_to(call, patience, on_progress)
-        finally:
-            self._under_way.discard(number)
-            if self._is_retired and not self._under_way:
-                self.close()
-
-    def _answer_to(self, call: Call, patience: Patience, on_progress: OnProgress | None) -> Message:
-        pending: PendingCall | None = None
-        try:
-            with rt.fail_at(patience.deadline):
+            with rt.fail_at(patience):
                 pending = self.link.begin(call)
                 message = pending.next()
             while not is_answer(message):
                 patience.extend()
-                with rt.fail_at(patience.deadline):
+                with rt.fail_at(patience):
                     if on_progress is not None:
                         self._report(on_progress, message)
                     message = pending.next()
@@ -154,8 +144,11 @@ class MCPSession:
                 _give_up(pending)
             raise
         finally:
+            self._under_way.discard(number)
             if pending is not None:
                 pending.close()
+            if self._is_retired and not self._under_way:
+                self.close()
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Tell the server something."""

@@ -19,7 +19,7 @@ from ..._mcp.calls import Call
 from ..._mcp.commands import resolve_command
 from ..._mcp.environment import server_environment
 from ..._mcp.failures import LinkLost, NotDelivered
-from ..._mcp.jsonrpc import Message, answered_id, cancelled, encode, progress_token
+from ..._mcp.jsonrpc import Message, answered_id, cancelled, encode, is_message, progress_token
 from ..._mcp.last_words import LastWords, how_it_ended
 from ..._mcp.lines import Lines, LineTooLong
 from ..._runtime import threads as rt
@@ -39,17 +39,19 @@ CLOSE_SECONDS = 10.0  # what closing never takes, as each of its steps is bounde
 _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?(\d{1,18})"?\s*,\s*+(?!"method")')
 
 
-class StdioCall:
+class StdioCall(rt.Inbox["Message | KovaError"]):
     """A call under way, and what has come for it."""
 
+    __slots__ = ("_call", "_link", "_reader")
+
     def __init__(self, link: StdioLink, call: Call, reader: rt.SharedReader) -> None:
+        super().__init__()
         self._link = link
         self._call = call
         self._reader = reader
-        self.inbox: rt.Inbox[Message | KovaError] = rt.Inbox()
 
     def next(self) -> Message:
-        item = self._reader.get(self.inbox)
+        item = self._reader.get(self)
         if isinstance(item, KovaError):
             raise item
         return item
@@ -233,15 +235,15 @@ class StdioLink:
             value = _json.loads(line)
         except ValueError:  # also where it is not UTF-8
             value = None
-        messages = value if isinstance(value, list) else [value]  # a list is a batch, as MCP had them in 2025-03-26
-        is_noise = True
+        if is_message(value):
+            return self._route(value)
+        batch = value if isinstance(value, list) else []  # as MCP had them in 2025-03-26
+        messages = [item for item in batch if is_message(item)]
         if value is None:
             self._refuse_unreadable(line)
         for message in messages:
-            if type(message) is dict and ("method" in message or "id" in message):
-                is_noise = False
-                self._route(message)
-        if is_noise and line.strip():
+            self._route(message)
+        if not messages and line.strip():
             self._note_noise(len(line))
 
     def _route(self, message: Message) -> None:
@@ -252,17 +254,17 @@ class StdioLink:
             pending = self._calls.get(progress_token(message))
             if pending is None:
                 self._receiver(message)
-            elif len(pending.inbox) >= MOST_REPORTS:
+            elif len(pending) >= MOST_REPORTS:
                 return
         if pending is not None:  # else it comes late, or a second time, or was never asked for
-            pending.inbox.put(message)
+            pending.put(message)
 
     def _refuse_unreadable(self, line: bytes) -> None:
         """Fail the call whose answer is no JSON, such as one with a NaN in it: nothing else will come for it."""
         named = _ID_FIRST.match(line)
         pending = self._calls.pop(int(named[1]), None) if named else None
         if pending is not None:
-            pending.inbox.put(StreamError(f"the MCP server {self._transport.shown!r} gave an answer that is no JSON"))
+            pending.put(StreamError(f"the MCP server {self._transport.shown!r} gave an answer that is no JSON"))
 
     def _note_noise(self, size: int) -> None:
         say = log.debug if self._has_warned else log.warning
@@ -280,7 +282,7 @@ class StdioLink:
             concerned = [self._calls.pop(key, None) for key in list(self._calls)]
         for pending in concerned:
             if pending is not None:
-                pending.inbox.put(StreamError(f"{error.message} (MCP server {self._transport.shown!r})"))
+                pending.put(StreamError(f"{error.message} (MCP server {self._transport.shown!r})"))
 
     def _fail_calls(self, end: str) -> None:
         if not self._is_closed:
@@ -288,7 +290,7 @@ class StdioLink:
         for key in list(self._calls):
             pending = self._calls.pop(key, None)
             if pending is not None:
-                pending.inbox.put(LinkLost(self._error_text()))
+                pending.put(LinkLost(self._error_text()))
 
     def _error_text(self) -> str:
         words = self._words.text
