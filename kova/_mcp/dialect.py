@@ -37,10 +37,6 @@ class Handshake:
             return params
         return {**(params or {}), "_meta": {**_meta(params), "progressToken": progress_token}}
 
-    def headers(self, method: str, params: Params | None) -> dict[str, str]:
-        """What HTTP transports send beside the request."""
-        return {}
-
 
 @frozen
 class Modern:

@@ -9,7 +9,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import AbstractContextManager, aclosing
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -20,11 +20,12 @@ import sniffio
 
 from .._loops import Scheduler, loop_scheduler
 from ..cancellation import CancellationToken
-from ..errors import BuildError, TurnCancelledError
+from ..errors import BuildError
 from . import workers
 from .aio_reading import Inbox, SharedReader
+from .aio_scope import CancelOn, FailAt
 from .callables import is_async_callable
-from .scope import FOREIGN, GRACE, Deadline
+from .scope import FOREIGN, GRACE, UNLIMITED, Deadline
 from .sockets import is_connected
 
 __all__ = [
@@ -64,56 +65,14 @@ sleep = anyio.sleep
 # ---- limits
 
 
-class _FailAt:
-    """A cancel scope that ends at a deadline, with the deadline's error."""
-
-    def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
-
-    def __enter__(self) -> None:
-        self._scope = anyio.CancelScope(deadline=anyio.current_time() + self._deadline.remaining())
-        self._scope.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        swallowed = self._scope.__exit__(kind, error, trace)
-        if self._scope.cancelled_caught:
-            raise self._deadline.error() from None
-        return bool(swallowed)
-
-
-class _CancelOn:
-    """A cancel scope that a token cancels, from whatever thread."""
-
-    def __init__(self, token: CancellationToken) -> None:
-        self._token = token
-
-    def __enter__(self) -> None:
-        self._token.raise_if_cancelled()
-        self._scope = anyio.CancelScope()
-        self._scope.__enter__()
-        schedule, cancel = loop_scheduler(), self._scope.cancel
-        self._forget = self._token.add_callback(lambda: schedule(cancel))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        self._forget()
-        swallowed = self._scope.__exit__(kind, error, trace)
-        if self._scope.cancelled_caught:
-            raise TurnCancelledError(self._token.reason) from None
-        return bool(swallowed)
-
-
 def fail_at(deadline: Deadline | None) -> AbstractContextManager[None]:
     """Raise the deadline's error out of a block that is still waiting when it has passed."""
-    return nullcontext() if deadline is None else _FailAt(deadline)
+    return UNLIMITED if deadline is None else FailAt(deadline)
 
 
 def cancel_on(token: CancellationToken | None) -> AbstractContextManager[None]:
     """Raise `TurnCancelledError` out of a block that is still waiting when the token is cancelled."""
-    return nullcontext() if token is None else _CancelOn(token)
+    return UNLIMITED if token is None else CancelOn(token)
 
 
 def move_on_after(seconds: float) -> AbstractContextManager[object]:

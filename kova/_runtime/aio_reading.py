@@ -10,6 +10,8 @@ from typing import Generic, TypeVar
 import anyio
 import sniffio
 
+from .aio_scope import FailAt
+from .scope import Deadline
 from .sockets import Socket
 
 __all__ = ["Inbox", "SharedReader"]
@@ -78,10 +80,15 @@ class SharedReader:
             if not loop.is_closed():
                 loop.remove_reader(self._sock)
 
-    async def get(self, inbox: Inbox[T]) -> T:
-        """The next item of an inbox."""
+    async def get(self, inbox: Inbox[T], deadline: Deadline) -> T:
+        """The next item of an inbox.
+
+        Raises:
+            TimeoutError: The deadline has passed.
+        """
         if not inbox._items:
-            await inbox.wait()
+            with FailAt(deadline):
+                await inbox.wait()
         return inbox._items.popleft()
 
     def expect_end(self) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 
 from ..errors import TimeoutError
 
 # How long work that was told to stop may go on before it is abandoned, in seconds: enough for a tool that watches its
 # token, little enough for a cancelled call to return at once.
 GRACE = 0.15
+
+# The limit that is none.
+UNLIMITED = nullcontext()
 
 # What is said of a cancellation that comes out of a user's code, and ends nothing else.
 FOREIGN = "something that it waited for was cancelled, but not the turn"

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 import select
-import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from .._mailbox import Empty, Mailbox
+from .scope import Deadline
 from .sockets import Socket
-from .thread_scope import current
+from .thread_scope import Cancelled, FailAt, Scope, current
 from .thread_waits import LONGEST_WAIT, wait_for
 
 __all__ = ["Inbox", "SharedReader"]
@@ -24,6 +25,7 @@ __all__ = ["Inbox", "SharedReader"]
 T = TypeVar("T")
 
 MAX_READ = 65_536  # bytes; a larger buffer is fetched from the system anew each time, which costs more than to read
+LONGEST_MILLISECONDS = int(LONGEST_WAIT * 1000)
 PAUSE_SECONDS = 0.05  # for the next caller to read by itself, before the loop does
 
 
@@ -69,7 +71,6 @@ class SharedReader:
         self._turn = deque([None])  # whoever has taken it out reads
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
-        self._main_thread = threading.main_thread().ident  # where Ctrl-C is to be seen
         self._calls_for_loop: Mailbox[None] = Mailbox()
         self._is_loop_waiting = False
         self._is_ending = False
@@ -92,18 +93,19 @@ class SharedReader:
                     self._pause(None)
                 self._is_loop_waiting = False
 
-    def get(self, inbox: Inbox[T]) -> T:
-        """The next item of an inbox, read for if nobody does."""
+    def get(self, inbox: Inbox[T], deadline: Deadline) -> T:
+        """The next item of an inbox, read for if nobody does.
+
+        Raises:
+            TimeoutError: The deadline has passed.
+        """
         items = inbox._items
         if not items:
             scope = current.get()
             if scope.token is None and self._take_turn():  # a token could end the wait only by breaking the connection
                 try:
-                    longest = LONGEST_WAIT if threading.get_ident() == self._main_thread else math.inf
                     while not items and not self._is_over:
-                        seconds = scope.timeout()
-                        limit = longest if seconds is None or seconds > longest else seconds
-                        if self._poll.poll(None if limit == math.inf else math.ceil(limit * 1000)):
+                        if self._poll.poll(_milliseconds(scope, deadline)):
                             self._read()
                 finally:
                     self._turn.append(None)
@@ -112,7 +114,8 @@ class SharedReader:
             elif self._turn:
                 self._call_loop()
             if not items:
-                inbox.wait()
+                with FailAt(deadline):
+                    inbox.wait()
         return items.popleft()
 
     def expect_end(self) -> None:
@@ -155,3 +158,15 @@ class SharedReader:
             pass  # as good as an end
         else:
             self._is_over = not data or not self._take(data)
+
+
+def _milliseconds(scope: Scope, deadline: Deadline) -> int:
+    """How long one wait may take: so that limits end it, and Ctrl-C is seen."""
+    seconds = (deadline.at if deadline.at < scope.deadline else scope.deadline) - time.monotonic()
+    if seconds > LONGEST_WAIT:
+        return LONGEST_MILLISECONDS
+    if seconds <= 0:
+        if scope.is_over():
+            raise Cancelled
+        raise deadline.error()
+    return math.ceil(seconds * 1000)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -22,7 +22,7 @@ from ..cancellation import CancellationToken
 from ..errors import BuildError
 from . import workers
 from .callables import is_async_callable
-from .scope import FOREIGN, GRACE, Deadline
+from .scope import FOREIGN, GRACE, UNLIMITED, Deadline
 from .sockets import Socket, wake
 from .thread_reading import Inbox, SharedReader
 from .thread_scope import Cancelled, CancelOn, FailAt, MoveOnAfter, Scope, current
@@ -63,12 +63,12 @@ T = TypeVar("T")
 
 def fail_at(deadline: Deadline | None) -> AbstractContextManager[None]:
     """Raise the deadline's error out of a block that is still waiting when it has passed."""
-    return nullcontext() if deadline is None else FailAt(deadline)
+    return UNLIMITED if deadline is None else FailAt(deadline)
 
 
 def cancel_on(token: CancellationToken | None) -> AbstractContextManager[None]:
     """Raise `TurnCancelledError` out of a block that is still waiting when the token is cancelled."""
-    return nullcontext() if token is None else CancelOn(token)
+    return UNLIMITED if token is None else CancelOn(token)
 
 
 def move_on_after(seconds: float) -> AbstractContextManager[None]:

@@ -42,7 +42,7 @@ class Post:
         return self.inboxes[number]
 
     async def get(self, number: int) -> int:
-        return await self.reader.get(self.expect(number))
+        return await self.reader.get(self.expect(number), Deadline(30, "an item"))
 
     async def _run(self) -> None:
         await self.reader.run()
@@ -88,8 +88,7 @@ async def test_one_after_another() -> None:
         for number in range(100, 256):
             inbox = post.expect(number)
             post.theirs.send(bytes([number]))
-            with rt.fail_at(Deadline(10, "an item")):
-                assert await post.reader.get(inbox) == number
+            assert await post.reader.get(inbox, Deadline(10, "an item")) == number
 
 
 async def test_what_nobody_waits_for_is_read_all_the_same() -> None:
@@ -119,7 +118,7 @@ async def test_one_who_stops_waiting_leaves_the_stream_to_the_others(limit: str)
         inbox = post.expect(2)
         post.theirs.send(bytes([3, 2]))
         with rt.fail_at(Deadline(10, "an item")):
-            assert await post.reader.get(inbox) == 2
+            assert await post.reader.get(inbox, Deadline(10, "an item")) == 2
         assert post.unclaimed == [3]
 
 

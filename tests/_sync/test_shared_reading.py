@@ -45,7 +45,7 @@ class Post:
         return self.inboxes[number]
 
     def get(self, number: int) -> int:
-        return self.reader.get(self.expect(number))
+        return self.reader.get(self.expect(number), Deadline(30, "an item"))
 
     def _run(self) -> None:
         self.reader.run()
@@ -91,8 +91,7 @@ def test_one_after_another() -> None:
         for number in range(100, 256):
             inbox = post.expect(number)
             post.theirs.send(bytes([number]))
-            with rt.fail_at(Deadline(10, "an item")):
-                assert post.reader.get(inbox) == number
+            assert post.reader.get(inbox, Deadline(10, "an item")) == number
 
 
 def test_what_nobody_waits_for_is_read_all_the_same() -> None:
@@ -122,7 +121,7 @@ def test_one_who_stops_waiting_leaves_the_stream_to_the_others(limit: str) -> No
         inbox = post.expect(2)
         post.theirs.send(bytes([3, 2]))
         with rt.fail_at(Deadline(10, "an item")):
-            assert post.reader.get(inbox) == 2
+            assert post.reader.get(inbox, Deadline(10, "an item")) == 2
         assert post.unclaimed == [3]
 
 

@@ -218,16 +218,24 @@ class AsyncMCPClient:
         params = {"name": name, "arguments": dict(arguments or {})}
         if cancel is not None and not isinstance(cancel, CancellationToken):
             raise TypeError(f"cancel must be a CancellationToken, not {type(cancel).__name__}")
-        request, source = self._connection.request, self._header_source
+        if cancel is None:
+            return MCPToolResult.from_json(await self._call(params, patience, on_progress))
         with rt.cancel_on(cancel):
-            try:
-                result = await request("tools/call", params, patience, on_progress, source)
-            except MCPError as error:
-                if error.code != HEADER_MISMATCH:
-                    raise
-                self._catalogue.forget()  # what is to be repeated in headers has changed
-                result = await request("tools/call", params, patience, on_progress, source)
+            result = await self._call(params, patience, on_progress)
         return MCPToolResult.from_json(result)
+
+    async def _call(
+        self, params: Mapping[str, Any], patience: Patience, on_progress: OnProgress | None
+    ) -> Mapping[str, Any]:
+        """The result of a call, as JSON."""
+        request, source = self._connection.request, self._header_source
+        try:
+            return await request("tools/call", params, patience, on_progress, source)
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH:
+                raise
+            self._catalogue.forget()  # what is to be repeated in headers has changed
+            return await request("tools/call", params, patience, on_progress, source)
 
     # ---- the connection
 
@@ -262,5 +270,5 @@ def _check_transport(transport: object) -> None:
 def _check_arguments(name: object, arguments: object) -> None:
     if not isinstance(name, str) or not name:
         raise TypeError(f"name must be the name of a tool, not {name!r}")
-    if arguments is not None and not isinstance(arguments, Mapping):
+    if arguments is not None and type(arguments) is not dict and not isinstance(arguments, Mapping):
         raise TypeError(f"arguments must be a mapping, not {type(arguments).__name__}")

@@ -24,6 +24,7 @@ class AsyncPendingCall(Protocol):
             LinkLost: The connection ended without the answer.
             Refused, SessionExpired: The server refused the call.
             StreamError: What came cannot be the answer.
+            TimeoutError: The call's patience is over.
         """
 
     async def abandon(self) -> None:
@@ -55,6 +56,7 @@ class AsyncLink(Protocol):
 
         Raises:
             NotDelivered: It was not sent.
+            TimeoutError: The call's patience is over.
         """
 
     async def send(self, message: Message) -> None:

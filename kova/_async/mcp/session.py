@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..._log import log
 from ..._mcp.calls import Call, Patience
-from ..._mcp.dialect import Dialect
+from ..._mcp.dialect import Dialect, Modern
 from ..._mcp.jsonrpc import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
@@ -119,20 +120,20 @@ class AsyncMCPSession:
         dialect = dialect or self.dialect
         number = next(self._ids)
         params = dialect.params(params, number if on_progress is not None else None)
-        beside = dialect.headers(method, params)
-        call = Call(number, method, params, patience, {**beside, **headers} if headers else beside)
+        if isinstance(dialect, Modern):
+            headers = {**dialect.headers(method, params), **(headers or {})}
+        call = Call(number, method, params, patience, headers or {})
         pending: AsyncPendingCall | None = None
         self._under_way.add(number)
         try:
-            with rt.fail_at(patience):
-                pending = await self.link.begin(call)
-                message = await pending.next()
+            pending = await self.link.begin(call)
+            message = await pending.next()
             while not is_answer(message):
                 patience.extend()
-                with rt.fail_at(patience):
-                    if on_progress is not None:
+                if on_progress is not None:
+                    with rt.fail_at(patience):
                         await self._report(on_progress, message)
-                    message = await pending.next()
+                message = await pending.next()
             return message
         except (ConnectionError, MCPError):
             raise
@@ -151,12 +152,17 @@ class AsyncMCPSession:
         """Tell the server something."""
         await self.link.send(notification(method, params))
 
-    def listen(self, patience: Callable[[], Patience]) -> None:
+    def listen(self) -> None:
         """Have the server say when its tools change; in the old era it does so by itself."""
         tools = self.server.capabilities.get("tools")
-        if self.dialect.is_modern and not self._is_listening and isinstance(tools, dict) and tools.get("listChanged"):
+        if (
+            isinstance(self.dialect, Modern)
+            and not self._is_listening
+            and isinstance(tools, dict)
+            and tools.get("listChanged")
+        ):
             self._is_listening = True
-            self._background.start_soon(self._listen, patience())
+            self._background.start_soon(self._listen, self.dialect)
 
     async def close(self) -> None:
         """End the connection; from any thread, task or loop."""
@@ -250,13 +256,12 @@ class AsyncMCPSession:
         except ConnectionError as error:
             log.debug("an answer to an MCP server was not sent", error=str(error))
 
-    async def _listen(self, patience: Patience) -> None:
+    async def _listen(self, dialect: Modern) -> None:
         """Hold the subscription open; when it ends, the list is taken to have changed."""
-        dialect = self.dialect
         params = dialect.params({"notifications": {"toolsListChanged": True}}, None)
-        call = Call(
-            next(self._ids), "subscriptions/listen", params, patience, dialect.headers("subscriptions/listen", params)
-        )
+        for_ever = Patience("listening", math.inf, math.inf)
+        headers = dialect.headers("subscriptions/listen", params)
+        call = Call(next(self._ids), "subscriptions/listen", params, for_ever, headers)
         try:
             pending = await self.link.begin(call)
             try:

@@ -103,13 +103,15 @@ class AsyncSSELink:
 
         Raises:
             NotDelivered: It was not sent.
+            TimeoutError: The call's patience is over.
         """
         if self._end is not None:
             raise NotDelivered(f"there is no connection any more: {self._end}") from self._end
         pending = AsyncSSECall(self, call, self._post(call.message))
         self._calls[call.id] = pending
         try:
-            await pending.request.send()
+            with rt.fail_at(call.patience):
+                await pending.request.send()
         except BaseException:
             self.forget(call)
             raise
@@ -215,14 +217,16 @@ class AsyncSSECall:
             LinkLost: The stream ended without the answer.
             Refused: The server refused the call.
             StreamError: What came on the stream is too large, or makes no sense.
+            TimeoutError: The call's patience is over.
         """
         if self._is_answered:
             raise LinkLost("the call was answered already")
-        if not self._is_delivered:
-            response = await self.request.response()
-            await response.close(drain=True)
-            self._is_delivered = True
-        message = await self._link.requests.next_of(self.arrived)
+        with rt.fail_at(self._call.patience):
+            if not self._is_delivered:
+                response = await self.request.response()
+                await response.close(drain=True)
+                self._is_delivered = True
+            message = await self._link.requests.next_of(self.arrived)
         if isinstance(message, KovaError):
             raise copy(message) from message  # each call has its own traceback
         self._is_answered = jsonrpc.is_answer(message)

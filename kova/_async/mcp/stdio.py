@@ -48,7 +48,7 @@ class AsyncStdioCall(rt.Inbox["Message | KovaError"]):
         self._reader = reader
 
     async def next(self) -> Message:
-        item = await self._reader.get(self)
+        item = await self._reader.get(self, self._call.patience)
         if isinstance(item, KovaError):
             raise item
         return item

@@ -63,6 +63,7 @@ class AsyncStreamableLink:
 
         Raises:
             NotDelivered: It was not sent.
+            TimeoutError: The call's patience is over.
         """
         if call.method == "initialize":
             self._forget_session()

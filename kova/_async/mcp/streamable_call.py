@@ -55,8 +55,10 @@ class AsyncStreamableCall:
 
         Raises:
             NotDelivered: The server cannot be reached.
+            TimeoutError: The call's patience is over.
         """
-        await self._request.send()
+        with rt.fail_at(self._call.patience):
+            await self._request.send()
 
     async def next(self) -> Message:
         """The next message that belongs to the call: its progress, or the answer, after which there is nothing more.
@@ -65,11 +67,14 @@ class AsyncStreamableCall:
             LinkLost: The connection ended without the answer.
             Refused, SessionExpired: The server refused the call.
             StreamError: What came cannot be the answer.
+            TimeoutError: The call's patience is over.
         """
-        while not self._ready:
-            if self._is_answered:
-                raise LinkLost("the call was answered already")
-            await self._advance()
+        if not self._ready:
+            with rt.fail_at(self._call.patience):
+                while not self._ready:
+                    if self._is_answered:
+                        raise LinkLost("the call was answered already")
+                    await self._advance()
         return self._ready.popleft()
 
     async def abandon(self) -> None:

@@ -76,7 +76,7 @@ class AsyncToolCatalogue:
     async def _read(self, session: AsyncMCPSession) -> ToolList:
         """All pages of the list."""
         generation = session.generation
-        session.listen(lambda: Patience(WHAT, self._timeout, self._timeout))
+        session.listen()
         pages: list[Mapping[str, Any]] = []
         cursors = Pages()
         params: Mapping[str, Any] | None = {}

@@ -27,6 +27,7 @@ class PendingCall(Protocol):
             LinkLost: The connection ended without the answer.
             Refused, SessionExpired: The server refused the call.
             StreamError: What came cannot be the answer.
+            TimeoutError: The call's patience is over.
         """
 
     def abandon(self) -> None:
@@ -58,6 +59,7 @@ class Link(Protocol):
 
         Raises:
             NotDelivered: It was not sent.
+            TimeoutError: The call's patience is over.
         """
 
     def send(self, message: Message) -> None:

@@ -51,7 +51,7 @@ class StdioCall(rt.Inbox["Message | KovaError"]):
         self._reader = reader
 
     def next(self) -> Message:
-        item = self._reader.get(self)
+        item = self._reader.get(self, self._call.patience)
         if isinstance(item, KovaError):
             raise item
         return item

@@ -66,6 +66,7 @@ class StreamableLink:
 
         Raises:
             NotDelivered: It was not sent.
+            TimeoutError: The call's patience is over.
         """
         if call.method == "initialize":
             self._forget_session()

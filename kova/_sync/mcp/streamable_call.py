@@ -58,8 +58,10 @@ class StreamableCall:
 
         Raises:
             NotDelivered: The server cannot be reached.
+            TimeoutError: The call's patience is over.
         """
-        self._request.send()
+        with rt.fail_at(self._call.patience):
+            self._request.send()
 
     def next(self) -> Message:
         """The next message that belongs to the call: its progress, or the answer, after which there is nothing more.
@@ -68,11 +70,14 @@ class StreamableCall:
             LinkLost: The connection ended without the answer.
             Refused, SessionExpired: The server refused the call.
             StreamError: What came cannot be the answer.
+            TimeoutError: The call's patience is over.
         """
-        while not self._ready:
-            if self._is_answered:
-                raise LinkLost("the call was answered already")
-            self._advance()
+        if not self._ready:
+            with rt.fail_at(self._call.patience):
+                while not self._ready:
+                    if self._is_answered:
+                        raise LinkLost("the call was answered already")
+                    self._advance()
         return self._ready.popleft()
 
     def abandon(self) -> None:

@@ -79,7 +79,7 @@ class ToolCatalogue:
     def _read(self, session: MCPSession) -> ToolList:
         """All pages of the list."""
         generation = session.generation
-        session.listen(lambda: Patience(WHAT, self._timeout, self._timeout))
+        session.listen()
         pages: list[Mapping[str, Any]] = []
         cursors = Pages()
         params: Mapping[str, Any] | None = {}
