@@ -36,16 +36,24 @@ def _constructor(made: type, cls: griffe.Class) -> griffe.Function:
     parameters = [griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)]
     for name, parameter in inspect.signature(made).parameters.items():
         field = fields[name]
-        member = cls.members.get(field.name)
         parameters.append(
             griffe.Parameter(
                 name,
-                annotation=getattr(member, "annotation", None),
+                annotation=_annotation(field.name, made, cls),
                 kind=griffe.ParameterKind(parameter.kind.description),
                 default=None if parameter.default is parameter.empty else _default(field),
             )
         )
     return griffe.Function("__init__", parameters=griffe.Parameters(*parameters), parent=cls)
+
+
+def _annotation(name: str, made: type, cls: griffe.Class) -> str | griffe.Expr | None:
+    """What the class says of a field, or the class of the same module that it has the field from."""
+    for owner in (cls, *(cls.module.members.get(base.__name__) for base in made.__mro__[1:])):
+        member = owner.members.get(name) if isinstance(owner, griffe.Class) else None
+        if isinstance(member, griffe.Attribute):
+            return member.annotation
+    return None
 
 
 def _default(field: attrs.Attribute[Any]) -> str:
