@@ -72,6 +72,8 @@ def encoded() -> Iterator[bytes]:
         if number % 6 == 0:
             yield gzip.compress(body, mtime=0)
             yield zlib.compress(body)
+            yield zlib.compress(body, wbits=-15)  # as some servers send it
+            yield gzip.compress(body[:100], mtime=0) + gzip.compress(body[100:], mtime=0) + b"\0" * 8
 
 
 def histories() -> Iterator[bytes]:
