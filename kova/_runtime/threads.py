@@ -22,6 +22,7 @@ from ..cancellation import CancellationToken
 from ..errors import BuildError
 from . import workers
 from .callables import is_async_callable
+from .greenlets import in_a_real_thread
 from .scope import FOREIGN, GRACE, UNLIMITED, Deadline
 from .sockets import Socket, wake
 from .thread_reading import Inbox, SharedReader
@@ -371,7 +372,7 @@ def _run_in_loop(function: Callable[..., Any], args: tuple[Any, ...], stop: Canc
             if forget is not None:
                 forget()
 
-    return asyncio.run(main())
+    return in_a_real_thread(lambda: asyncio.run(main()))
 
 
 # ---- sockets

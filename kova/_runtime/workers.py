@@ -11,49 +11,64 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TypeAlias, TypeVar
 
 from .._mailbox import Empty, Mailbox
 
 IDLE_SECONDS = 1.0
 
-Work = Callable[[], object]
+T = TypeVar("T")
+Work: TypeAlias = Callable[[], object]
+Inboxes: TypeAlias = deque[Mailbox[Work]]
 
-_idle: deque[Mailbox[Work]] = deque()  # the inboxes of waiting threads; its operations are atomic
+_everybodys: Inboxes = deque()  # those of waiting threads; its operations are atomic
+_idle: ContextVar[Inboxes] = ContextVar("kova_idle_workers", default=_everybodys)
 _numbers = itertools.count(1)
 
 
 def start(work: Work) -> None:
     """Run `work`, which must not raise, in another thread."""
+    idle = _idle.get()
     try:
-        _idle.pop().put(work)
+        idle.pop().put(work)
     except IndexError:
         inbox: Mailbox[Work] = Mailbox()
         inbox.put(work)
         name = f"kova-worker-{next(_numbers)}"
         try:
-            threading.Thread(target=_serve, args=(inbox,), name=name, daemon=True).start()
+            threading.Thread(target=_serve, args=(inbox, idle), name=name, daemon=True).start()
         except RuntimeError:  # the interpreter is about to exit, and starts no more threads: nobody can abandon this
             work()
 
 
-def _serve(inbox: Mailbox[Work]) -> None:
-    while (work := _next(inbox)) is not None:
+def apart(function: Callable[[], T]) -> T:
+    """Call a function whose workers are used again by nobody else: they are greenlets, which end with its thread."""
+    before = _idle.set(deque())
+    try:
+        return function()
+    finally:
+        _idle.reset(before)
+
+
+def _serve(inbox: Mailbox[Work], idle: Inboxes) -> None:
+    while (work := _next(inbox, idle)) is not None:
         work()
         del work  # what it refers to must not live on while this thread waits
-        _idle.append(inbox)
+        idle.append(inbox)
 
 
-def _next(inbox: Mailbox[Work]) -> Work | None:
+def _next(inbox: Mailbox[Work], idle: Inboxes) -> Work | None:
     try:
         return inbox.get(timeout=IDLE_SECONDS)
     except Empty:
         pass
     try:
-        _idle.remove(inbox)
+        idle.remove(inbox)
     except ValueError:
         return inbox.get()  # chosen at this very moment: its work is on the way
     return None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # the parent's threads do not exist in the child
+    os.register_at_fork(after_in_child=_everybodys.clear)  # the parent's threads do not exist in the child

@@ -201,8 +201,8 @@ def test_two_questions_at_once_wait_for_one_another(model: ModelServer, visitor:
 def test_tools_know_the_visitor(
     model: ModelServer, site: tuple[WebServer, str], request: pytest.FixtureRequest
 ) -> None:
-    """T9: context variables of the request, when visitors come at once. gevent has no room for async tools."""
-    tools = ["visitor"] if request.node.callspec.params["site"] == "gevent" else ["visitor", "visitor_async"]
+    """T9: context variables of the request, when visitors come at once."""
+    tools = ["visitor", "visitor_async"]
 
     def answer(exchange: Exchange) -> Any:
         results = [message["content"] for message in exchange.json()["messages"] if message["role"] == "tool"]
