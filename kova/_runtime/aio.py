@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import socket
+import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, aclosing
@@ -213,8 +214,14 @@ def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> object:
 
 
 def task() -> object:
-    """Identifies the running task, while it runs."""
-    return anyio.get_current_task().id
+    """Identifies the running task, for good: a later task may get its address, and an id that is made from that."""
+    if sniffio.current_async_library() == "trio":
+        import trio
+
+        return weakref.ref(trio.lowlevel.current_task())
+    import asyncio
+
+    return weakref.ref(asyncio.current_task())
 
 
 def is_cancellation(error: BaseException) -> bool:

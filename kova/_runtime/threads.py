@@ -9,6 +9,7 @@ import contextvars
 import math
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
@@ -275,8 +276,8 @@ class Background:
 
 
 def task() -> object:
-    """Identifies the running thread, while it runs."""
-    return threading.get_ident()
+    """Identifies the running thread, for good: a later thread may get the number that the system gave it."""
+    return weakref.ref(threading.current_thread())
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 import kova
 from kova._async.memory import AsyncInMemoryStore, AsyncSQLiteStore, conversation_turn
 from kova._memory.store_lines import lines_of
+from kova._runtime import threads
+from kova._sync.memory import conversation_turn as blocking_turn
 from kova.history import check_history
 
 TURNS = 10
@@ -43,10 +46,10 @@ def test_turns_of_one_conversation_in_several_loops_come_one_after_the_other(kin
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=run, args=(backend,)) for backend in BACKENDS]
-    for thread in threads:
+    running = [threading.Thread(target=run, args=(backend,)) for backend in BACKENDS]
+    for thread in running:
         thread.start()
-    for thread in threads:
+    for thread in running:
         thread.join()
     assert failures == []
     messages, _ = anyio.run(store.load, "shared")
@@ -88,3 +91,48 @@ def test_a_loop_that_ends_while_it_waits_leaves_the_line() -> None:
     anyio.run(hold)
     assert is_waiting.is_set()
     assert len(lines_of(store)) == 0
+
+
+def test_a_turn_outlives_the_task_that_has_begun_it() -> None:
+    """C1: as where each event of a stream is awaited by another task. Later tasks, which get its id, wait for its end."""
+    store = AsyncInMemoryStore()
+    turn = conversation_turn(store, "shared")
+    waited = 0
+
+    async def begin() -> None:
+        await turn.__aenter__()
+
+    async def wait() -> None:
+        nonlocal waited
+        with anyio.move_on_after(0):
+            async with conversation_turn(store, "shared"):
+                pytest.fail("the turn came")
+        waited += 1
+
+    for runs in (asyncio.run, lambda coroutine: anyio.run(lambda: coroutine, backend="trio")):
+        runs(begin())
+        for _ in range(50):
+            runs(wait())
+        turn.end()
+    assert waited == 100
+
+
+def test_a_turn_outlives_the_thread_that_has_begun_it() -> None:
+    """C1: likewise."""
+    store = kova.InMemoryStore()
+    turn = blocking_turn(store, "shared")
+    failures: list[BaseException] = []
+
+    def chat() -> None:
+        try:
+            with threads.move_on_after(0), blocking_turn(store, "shared"):
+                failures.append(AssertionError("the turn came"))
+        except BaseException as error:
+            failures.append(error)
+
+    for work in [turn.__enter__, *[chat] * 20]:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert failures == []
+    turn.end()
