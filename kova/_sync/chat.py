@@ -12,6 +12,7 @@ from typing import Any
 from .._log import log
 from .._memory.arguments import checked_id
 from .._runtime import threads as rt
+from .._signals import comes_from_a_signal
 from .._turn import Turn
 from ..cancellation import CancellationToken
 from ..config import InferenceConfig
@@ -185,7 +186,9 @@ def _tell(method: Callable[..., Any], *args: object) -> None:
     """Call a handler about a turn that is over, on which its exceptions have no effect any more."""
     try:
         rt.call(method, *args)
-    except Exception:
+    except Exception as error:
+        if comes_from_a_signal(error):
+            raise
         log.exception("the streaming handler raised", method=getattr(method, "__name__", "method"))
 
 

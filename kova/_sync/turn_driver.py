@@ -205,6 +205,9 @@ def _run_round(tool_round: ToolRound) -> None:
                 pass
         except BaseException as error:
             if error is not tool_round.failure:
-                raise
+                if not isinstance(error, Exception):
+                    raise
+                tool_round.stop()
+                tool_round.failure = error  # a signal's handler has raised it
     if tool_round.failure is not None:
         raise tool_round.failure  # outside, where the group does not make an ExceptionGroup of it
