@@ -9,12 +9,14 @@ from contextvars import ContextVar
 from typing import Any
 
 from celery.contrib.abortable import AbortableTask
+from celery.exceptions import SoftTimeLimitExceeded
 from celery.signals import worker_init
 
 import kova
 from examples.celery_tasks import aborts, agent, app
 
 USER: ContextVar[str] = ContextVar("user")
+LONG = 60.0  # seconds
 URL = os.environ["OPENAI_BASE_URL"]
 
 async_agent = kova.AsyncAgent("openai:m")
@@ -40,6 +42,7 @@ def sleep(context: kova.ToolContext, file: str) -> str:
 
 looking = kova.Agent("openai:m", tools=[look])
 sleeping = kova.Agent("openai:m", tools=[sleep])
+reporting = kova.Agent("openai:m", tools=[sleep], tool_errors="report")
 
 
 @app.task
@@ -81,6 +84,21 @@ def sleep_in_a_tool(self: Any) -> str:
     """A turn whose tool runs a program, until the task is aborted."""
     with aborts(self) as token:
         return sleeping.run("go", cancel=token).text
+
+
+@app.task(soft_time_limit=1, time_limit=LONG)
+def overdue() -> str:
+    """A turn that Celery ends while its tool runs a program."""
+    try:
+        return reporting.run("go", timeout=LONG).text
+    except SoftTimeLimitExceeded:
+        return "the soft limit"
+
+
+@app.task(time_limit=1)
+def long_overdue() -> str:
+    """A turn that Celery ends for good."""
+    return reporting.run("go", timeout=LONG).text
 
 
 @app.task

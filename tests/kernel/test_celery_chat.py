@@ -168,6 +168,39 @@ def test_revoke_with_terminate_while_a_tool_runs_a_program(
     wait_until(lambda: not is_running(int(program.read_text())), "the program is gone")
 
 
+@pytest.mark.parametrize("pool", ["prefork"], scope="module")
+def test_the_soft_limit_while_a_tool_runs_a_program(
+    example: Any, celery_server: ModelServer, pool: str, program: Path
+) -> None:
+    """T10: the task is told, and not the model, to which the agent reports what tools raise. The program is killed."""
+    from tests.kernel import host_tasks
+
+    celery_server.play(play.calls(("sleep", {"file": str(program)})))
+    asked = len(celery_server.exchanges)
+    assert host_tasks.overdue.delay().get(LIMIT) == "the soft limit"
+    assert len(celery_server.exchanges) - asked == 1
+    wait_until(lambda: not is_running(int(program.read_text())), "the program is gone")
+
+
+@pytest.mark.parametrize("pool", ["prefork", "gevent"], scope="module")
+def test_the_hard_limit_while_a_tool_runs_a_program(
+    example: Any, celery_server: ModelServer, pool: str, program: Path
+) -> None:
+    """T11: it ends the process, or raises gevent's Timeout; the model is not asked again."""
+    from celery.exceptions import TimeLimitExceeded
+
+    from tests.kernel import host_tasks
+
+    celery_server.play(play.calls(("sleep", {"file": str(program)})))
+    asked = len(celery_server.exchanges)
+    with pytest.raises(TimeLimitExceeded):
+        host_tasks.long_overdue.delay().get(LIMIT)
+    assert host_tasks.ask.delay("Hi").get(LIMIT)[0] == "Hello"
+    assert len(celery_server.exchanges) - asked == 2
+    if pool == "gevent":  # a process that is killed has no time for it
+        wait_until(lambda: not is_running(int(program.read_text())), "the program is gone")
+
+
 def test_retries_do_not_multiply(example: Any, celery_server: ModelServer, pool: str) -> None:
     """R1: the agent's three attempts, and none of Celery's."""
     celery_server.always(play.error(503, headers={"retry-after": "0.01"}))
