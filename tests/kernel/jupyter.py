@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-LIMIT = 60.0  # seconds
+LIMIT = 120.0  # seconds: a small model may talk for long on a busy machine
 ROOT = Path(__file__).parents[2]
 
 

@@ -188,3 +188,49 @@ def test_leaving_a_stream_early(kernel: Kernel, kernel_server: ModelServer, twin
     kernel_server.play(answer)
     kernel.run(textwrap.dedent(STREAMS[twin]).rstrip() + "\n        break")
     assert left.wait(5)
+
+
+TWINS = {  # cells that differ in nothing but what Python's own words for async code ask for
+    "a turn": 'print((AWAIT agent.run("Hi")).text)',
+    "a tool, plain and async": """
+        @kova.tool
+        def add(a: int, b: int) -> int:
+            "Add."
+            return a + b
+
+        @kova.tool
+        async def double(n: int) -> int:
+            "Double."
+            await asyncio.sleep(0)
+            return 2 * n
+
+        adding = type(agent)(agent._provider, tools=[add, double])
+        response = AWAIT adding.run("go", timeout=20)
+        print([block.content for message in response.new_messages[1:-1] for block in message.content], response.text)
+        """,
+    "a stream": """
+        ASYNC with agent.run_stream("Hi") as stream:
+            ASYNC for text in stream.text_deltas():
+                print(text)
+        print(stream.response.stop_reason)
+        """,
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_the_same_cell_for_both_twins(kernel: Kernel, kernel_server: ModelServer, name: str) -> None:
+    """T13, T14: blocking, awaited in the kernel's asyncio, and on trio inside of that, it prints the same."""
+    tools = [play.calls(("add", {"a": 2, "b": 3}), ("double", {"n": 4})), play.text("Hello")]
+    cell = textwrap.dedent(TWINS[name]).strip()
+    blocking = cell.replace("AWAIT ", "").replace("ASYNC ", "")
+    awaited = cell.replace("AWAIT ", "await ").replace("ASYNC ", "async ").replace("agent", "async_agent")
+    on_trio = f"import trio\nasync def main():\n{textwrap.indent(awaited, '    ')}\ntrio.run(main)".replace(
+        "asyncio.sleep", "trio.sleep"
+    )
+    printed = []
+    for source in (blocking, awaited, on_trio):
+        if "tool" in name:
+            kernel_server.play(*tools)
+        printed.append(kernel.run(source).printed)
+    assert printed == [printed[0]] * 3
+    assert "Hello" in printed[0]

@@ -1,8 +1,13 @@
-"""The notebooks of examples/notebooks: run in a real kernel, with the script that stands in where there is no model."""
+"""The notebooks of examples/notebooks: run in a real kernel.
+
+With the script that stands in where there is no model, which says the same each time; and one of them with the real
+small model, which says what it likes.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +26,9 @@ def cells(notebook: Path) -> list[dict[str, Any]]:
     return found
 
 
-def run(name: str) -> list[Cell]:
+def run(name: str, model: str = "script") -> list[Cell]:
     """All cells of a notebook, one after the other, as "run all" does."""
-    with Kernel(FOLDER, KOVA_MODEL="script") as kernel:
+    with Kernel(FOLDER, KOVA_MODEL=model) as kernel:
         return [kernel.run("".join(cell["source"])) for cell in cells(FOLDER / name) if cell["cell_type"] == "code"]
 
 
@@ -56,6 +61,19 @@ def test_the_first_agent() -> None:
         "assistant: It is green.",
     ]
     assert poems.printed == "Snow falls on the fjord.\nRain falls on the fjord.\n"
+
+
+@pytest.mark.local
+def test_the_first_agent_with_a_model_of_this_machine() -> None:
+    first, usage, tool, transcript, timeline, conversation, poems = run("1-first-agent.ipynb", "local:smollm2")
+    assert "Oslo" in first.result["text/html"]
+    assert re.fullmatch(r"\d+ tokens, 1 call, stopped by end_turn\n", usage.printed)
+    assert tool.result["text/html"]
+    assert transcript.result["text/plain"].startswith("user: What is 1234 times 5678?\nassistant: ")
+    assert 'class="kova-timeline"' in timeline.result["text/html"]
+    roles = re.findall("^(user|assistant): ", conversation.result["text/plain"], re.MULTILINE)
+    assert roles == ["user", "assistant"] * 2
+    assert poems.printed.strip()
 
 
 def test_streaming_and_tools() -> None:
