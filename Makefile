@@ -68,7 +68,9 @@ fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each, JOBS=1 at a time; no
 	$(PY) -m tests.fuzz $(PARSER) --minutes $(MINUTES) --jobs $(or $(JOBS),1)
 
 test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers, Django and FastAPI (needs Chromium)
-	$(HOSTS_PY) -m pytest tests/kernel tests/web
+	@test -n "$$CHROMIUM" || command -v chromium || command -v google-chrome || \
+		{ echo "There is no browser: install Chromium (Debian's package: chromium), or set CHROMIUM to its path"; exit 1; }
+	$(HOSTS_PY) -m pytest -n $(or $(JOBS),3) --dist loadfile tests/kernel tests/web
 
 test-peers: $(PEERS_INSTALLED)  ## run the other libraries' programs of the pages "coming from", in an environment of their own
 	$(PEERS_VENV)/bin/python -m pytest tests/peers

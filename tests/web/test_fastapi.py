@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import queue
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,22 +24,32 @@ LIMIT = 20.0  # seconds
 COMMAND = ["uvicorn", "--timeout-graceful-shutdown", "20", "--port", "{port}", "fastapi_chat:app"]
 
 
-@pytest.fixture
-def model() -> Iterator[ModelServer]:
+@pytest.fixture(scope="module")
+def model_server() -> Iterator[ModelServer]:
     with ModelServer() as server:
         yield server
-        server.assert_used_up()
 
 
 @pytest.fixture
-def server(model: ModelServer, tmp_path: Path) -> Iterator[WebServer]:
+def model(model_server: ModelServer) -> Iterator[ModelServer]:
+    model_server.requests.clear()
+    yield model_server
+    model_server.assert_used_up()
+
+
+@pytest.fixture(scope="module")
+def server(model_server: ModelServer) -> Iterator[WebServer]:
+    with running(model_server) as server:
+        yield server
+
+
+def running(model: ModelServer) -> WebServer:
     environment = {
         "OPENAI_API_KEY": "key of the tests",
         "OPENAI_BASE_URL": model.url,
         "PYTHONPATH": f"{ROOT}:{ROOT / 'examples'}",
     }
-    with WebServer(COMMAND, environment, ready="/openapi.json") as server:
-        yield server
+    return WebServer(COMMAND, environment, ready="/openapi.json")
 
 
 def ask(server: WebServer, text: str, conversation: str = "1") -> list[str]:
@@ -49,18 +59,19 @@ def ask(server: WebServer, text: str, conversation: str = "1") -> list[str]:
 
 def test_a_conversation(model: ModelServer, server: WebServer) -> None:
     """S5: JSON, whatever the model writes."""
+    asking = functools.partial(ask, server, conversation="a whole one")
     hostile = "</script>\n\nevent: completed\r\n\u2028"
     model.play(hostile, "Yes.", provider_error(400, "a detail of the inside"))
-    *_, name, data = ask(server, "Hi")
+    *_, name, data = asking("Hi")
     assert (name, json.loads(data.removeprefix("data: "))) == ("event: completed", {"text": hostile})
-    assert ask(server, "Sure?") == [
+    assert asking("Sure?") == [
         "event: text",
         'data: {"text": "Yes."}',
         "event: completed",
         'data: {"text": "Yes."}',
     ]
     assert [message["content"] for message in model.requests[1].json()["messages"][1:]] == ["Hi", hostile, "Sure?"]
-    assert ask(server, "Really?") == ["event: error", 'data: {"error": "ProviderError", "is_retryable": false}']
+    assert asking("Really?") == ["event: error", 'data: {"error": "ProviderError", "is_retryable": false}']
 
 
 def test_a_question_that_is_none(server: WebServer) -> None:
@@ -88,7 +99,7 @@ def test_a_client_that_leaves_ends_the_turn(model: ModelServer, server: WebServe
     before = server.counts()
     model.play(*[silent] * 10)
     with ThreadPoolExecutor(10) as threads:
-        list(threads.map(lambda number: leave(server, str(number)), range(10)))
+        list(threads.map(lambda number: leave(server, f"{len(words)}-{number}"), range(10)))
     left_at = time.monotonic()
     assert [gone.get(timeout=LIMIT) for _ in range(10)] == [True] * 10
     assert time.monotonic() - left_at < SOON
@@ -97,7 +108,7 @@ def test_a_client_that_leaves_ends_the_turn(model: ModelServer, server: WebServe
         time.sleep(0.1)
     assert server.counts() <= before
     model.play("Hello again")
-    ask(server, "Are you there?", "3")
+    ask(server, "Are you there?", f"{len(words)}-3")
     assert len(model.requests[-1].json()["messages"]) == 2
 
 
@@ -110,7 +121,7 @@ def leave(server: WebServer, conversation: str) -> None:
             pass
 
 
-def test_a_server_that_is_told_to_end_lets_answers_end(model: ModelServer, server: WebServer) -> None:
+def test_a_server_that_is_told_to_end_lets_answers_end(model: ModelServer) -> None:
     """T10."""
     is_told = threading.Event()
 
@@ -120,12 +131,13 @@ def test_a_server_that_is_told_to_end_lets_answers_end(model: ModelServer, serve
         yield "lo"
 
     model.play(answer)
-    with httpx.stream("POST", f"{server.url}/chats/1", json={"text": "Hi"}, timeout=LIMIT) as response:
-        lines = response.iter_lines()
-        assert [next(lines), next(lines)] == ["event: text", 'data: {"text": "Hel"}']
-        server.terminate()
-        is_told.set()
-        assert 'data: {"text": "Hello"}' in list(lines)
-    _, output = server.end()
-    assert "Application shutdown complete" in output
-    assert "Traceback" not in output
+    with running(model) as server:
+        with httpx.stream("POST", f"{server.url}/chats/1", json={"text": "Hi"}, timeout=LIMIT) as response:
+            lines = response.iter_lines()
+            assert [next(lines), next(lines)] == ["event: text", 'data: {"text": "Hel"}']
+            server.terminate()
+            is_told.set()
+            assert 'data: {"text": "Hello"}' in list(lines)
+        _, output = server.end()
+        assert "Application shutdown complete" in output
+        assert "Traceback" not in output
