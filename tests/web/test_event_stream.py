@@ -63,7 +63,9 @@ def body_of(make: Callable[..., Open], kind: str, *answers: Any) -> bytes:
 
 
 WAYS = pytest.mark.parametrize(
-    ("make", "kind"), [(blocking, "wsgi"), (asynchronous, "wsgi"), (asynchronous, "asgi")], ids=str
+    ("make", "kind"),
+    [(blocking, "wsgi"), (asynchronous, "wsgi"), (asynchronous, "asgi")],
+    ids=["blocking under WSGI", "async under WSGI", "async under ASGI"],
 )
 
 
