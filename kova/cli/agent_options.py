@@ -10,12 +10,10 @@ from typing import Any
 
 from .. import AgentBuilder, InferenceConfig, MCPClient
 from .known_providers import default_model, installed_local_models
-from .mcp_command import transport_from
+from .mcp_servers import START_SECONDS, named_servers
 from .user_tools import load_tool
 
 __all__ = ["agent_builder", "chosen_model"]
-
-START_SECONDS = 60.0  # for a server that a package manager has to fetch first
 
 
 @contextmanager
@@ -40,9 +38,9 @@ def agent_builder(options: argparse.Namespace, approval_handler: Any) -> Iterato
     for text in options.tools:
         builder.tool(load_tool(text))
     with ExitStack() as stack:
-        for server in options.mcp:
-            transport = transport_from(server, timeout=START_SECONDS)
-            builder.mcp_client(stack.enter_context(MCPClient(transport, timeout=START_SECONDS)), server)
+        for name, transport in named_servers(options.mcp, options.mcp_config):
+            client = stack.enter_context(MCPClient(transport, timeout=START_SECONDS))
+            builder.mcp_client(client, name or transport.shown, prefix=f"{name}_" if name else None)
         yield builder
 
 

@@ -72,8 +72,15 @@ def _add_agent_options(command: argparse.ArgumentParser) -> None:
         "--mcp",
         action="append",
         default=[],
-        metavar="COMMAND_OR_URL",
-        help="use the tools of an MCP server; repeatable",
+        metavar="[NAME=]COMMAND_OR_URL",
+        help="use the tools of an MCP server; with NAME=, the prefix NAME_ keeps them apart from others; repeatable",
+    )
+    command.add_argument(
+        "--mcp-config",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="use the MCP servers of a file with mcpServers, as other programs have it, by their names there; repeatable",
     )
     command.add_argument(
         "--tools", action="append", default=[], metavar="MODULE:FUNCTION", help="use a Python function; repeatable"

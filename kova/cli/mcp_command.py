@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 from .. import _json
 from .._terminal import plain
 from ..errors import BuildError
+from .mcp_servers import server_from_file, transport_from
 
 if TYPE_CHECKING:
     from .. import MCPClient
     from ..mcp import MCPToolDefinition, MCPToolResult, MCPTransport
 
-__all__ = ["add_to", "transport_from"]
+__all__ = ["add_to"]
 
 WIDTH = 100
 EPILOG = """\
-The server is a URL, or a command in one argument:
+The server is a URL, a command in one argument, or with --mcp-config its name in the file:
   kova mcp list "npx -y @modelcontextprotocol/server-filesystem ."
   kova mcp call https://example.com/mcp search '{"query": "kova"}' --header "Authorization: Bearer ..."
+  kova mcp check github --mcp-config .mcp.json
 """
 
 
@@ -43,8 +44,9 @@ def _add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], hel
         name, help=help, description=help, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.set_defaults(run=run)
-    parser.add_argument("server", metavar="COMMAND_OR_URL", help="how the server is started or reached")
+    parser.add_argument("server", metavar="SERVER", help="a command or URL; with --mcp-config, a name in the file")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--mcp-config", metavar="FILE", help="a file with mcpServers, as other programs have it")
     parser.add_argument("--sse", action="store_true", help="the URL is that of an HTTP+SSE server (2024-11-05)")
     parser.add_argument("--login", action="store_true", help="sign in at the URL with the browser; tokens are kept")
     parser.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="sent to a URL")
@@ -53,63 +55,25 @@ def _add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], hel
     return parser
 
 
-def transport_from(
-    server: str,
-    *,
-    headers: list[str] | None = None,
-    env: list[str] | None = None,
-    timeout: float = 60.0,
-    is_sse: bool = False,
-    is_login: bool = False,
-) -> MCPTransport:
-    """The transport that a command or URL means.
-
-    Raises:
-        BuildError: It means none.
-    """
-    from ..mcp import HTTPSSETransport, StdioTransport
-    from ..mcp import StreamableHTTPTransport as HTTPTransport
-
-    if server.startswith(("http://", "https://")):
-        if env:
-            raise BuildError("--env is for a command, not for a URL")
-        pairs = dict(_pair(header, ":", "--header") for header in headers or ())
-        made = HTTPSSETransport if is_sse else HTTPTransport
-        transport = made(server, pairs)  # before anybody is asked for the sake of a wrong URL
-        if not is_login:
-            return transport
-        from .login import signed_in
-
-        return made(server, pairs, signed_in(server))
-    if headers or is_sse or is_login:
-        raise BuildError("--header, --sse and --login are for a URL, not for a command")
-    try:
-        command, *args = shlex.split(server) or [""]
-    except ValueError as error:
-        raise BuildError(f"not a command: {server!r}: {error}") from error
-    variables = dict(_pair(variable, "=", "--env") for variable in env or ())
-    return StdioTransport(command, args, variables, start_timeout=timeout)
-
-
-def _pair(text: str, separator: str, option: str) -> tuple[str, str]:
-    name, found, value = text.partition(separator)
-    if not found or not name.strip():
-        raise BuildError(f"{option} wants NAME{separator}VALUE")
-    return name.strip(), value.strip()
-
-
 def _client(options: argparse.Namespace) -> MCPClient:
     from .. import MCPClient
 
-    transport = transport_from(
-        options.server,
-        headers=options.header,
-        env=options.env,
-        timeout=options.timeout,
-        is_sse=options.sse,
-        is_login=options.login,
-    )
-    return MCPClient(transport, timeout=options.timeout, max_total_timeout=max(options.timeout, 300.0))
+    return MCPClient(_transport(options), timeout=options.timeout, max_total_timeout=max(options.timeout, 300.0))
+
+
+def _transport(options: argparse.Namespace) -> MCPTransport:
+    if options.mcp_config is None:
+        return transport_from(
+            options.server,
+            headers=options.header,
+            env=options.env,
+            timeout=options.timeout,
+            is_sse=options.sse,
+            is_login=options.login,
+        )
+    if options.header or options.env or options.sse or options.login:
+        raise BuildError("--header, --env, --sse and --login are for a command or URL, not for a server of a file")
+    return server_from_file(options.server, options.mcp_config, timeout=options.timeout)
 
 
 def _list(options: argparse.Namespace) -> int:
