@@ -3,7 +3,7 @@
     python -P scripts/test_wheel.py dist/*.whl                       on every Python from 3.11 that is found
     python -P scripts/test_wheel.py dist/*.whl --python python3.13   on this one
 
-First without any extra: tests/wheel/smoke.py. Then with extras over it: tests/wheel/smoke_extras.py.
+First without any extra: tests/wheel/smoke.py. Then with extras over it, those that lend nothing to the others first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.11", "3.12", "3.13")
-EXTRAS = "bedrock,telemetry,fast,httpx2,local"
+# Of tests/wheel, in the order in which their extras are installed over one another.
+SUITES = {
+    "smoke.py": "",
+    "smoke_cli.py": "cli",
+    "smoke_oauth.py": "oauth",
+    "smoke_django.py": "django",
+    "smoke_extras.py": "bedrock,telemetry,fast,httpx2,local",
+}
 
 
 def pythons() -> list[str]:
@@ -45,8 +52,8 @@ def smoke(python: str, wheel: Path, scratch: Path) -> bool:
     own = str(venv / "bin" / "python")
     pip = [own, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"]
     is_well = True
-    for requirement, suite in ((f"{wheel}", "smoke.py"), (f"{wheel}[{EXTRAS}]", "smoke_extras.py")):
-        subprocess.run([*pip, requirement], check=True, cwd=scratch)
+    for suite, extras in SUITES.items():
+        subprocess.run([*pip, f"{wheel}[{extras}]" if extras else f"{wheel}"], check=True, cwd=scratch)
         shutil.copy(ROOT / "tests/wheel" / suite, scratch)
         # -I: neither the current folder nor PYTHONPATH may lend what the wheel lacks.
         done = subprocess.run([own, "-I", "-W", "error", suite], cwd=scratch, check=False)

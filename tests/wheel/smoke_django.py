@@ -1,0 +1,77 @@
+"""What the extra `django` adds to an installation of the wheel: run by `make test-wheel`, outside the source tree."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import unittest
+from pathlib import Path
+
+import django
+from django.conf import settings
+from django.core.management import call_command
+from django.http import HttpRequest
+
+import kova
+from kova.testing import ModelServer, call
+
+FOLDER = tempfile.TemporaryDirectory()
+
+
+def setUpModule() -> None:
+    """A site with a database in a file, and the tables that the wheel's migrations make."""
+    unittest.addModuleCleanup(FOLDER.cleanup)
+    settings.configure(
+        INSTALLED_APPS=["kova.contrib.django"],
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": Path(FOLDER.name, "db.sqlite3")}},
+        USE_TZ=True,
+    )
+    django.setup()
+    from django.db import connections
+
+    unittest.addModuleCleanup(connections.close_all)
+    call_command("migrate", verbosity=0)
+
+
+class Site(unittest.TestCase):
+    """A conversation goes into the site's database and comes back from it."""
+
+    def setUp(self) -> None:
+        self.model = self.enterContext(ModelServer())
+        provider = kova.OpenAICompatibleProvider("m", base_url=self.model.url)
+        settings.KOVA = {"model": provider, "tools": [add]}
+
+    def test_the_migrations_are_those_of_the_models(self) -> None:
+        call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
+
+    def test_a_conversation_is_stored_and_read_back(self) -> None:
+        from kova.contrib.django import AsyncDjangoStore, DjangoStore, agent
+
+        self.model.play(call("add", a=1, b=2), "It is three.", "You asked for 1 + 2.")
+        self.assertEqual(agent().chat("ada", "1 + 2?").text, "It is three.")
+        roles = ["user", "assistant", "tool", "assistant"]
+        for messages, _ in (DjangoStore().load("ada"), asyncio.run(AsyncDjangoStore().load("ada"))):
+            self.assertEqual([message.role.value for message in messages], roles)
+        agent().chat("ada", "What did I ask?")
+        self.assertEqual(len(self.model.requests[-1].json()["messages"]), len(roles) + 1)
+
+    def test_a_turn_as_server_sent_events(self) -> None:
+        from kova.contrib.django import EventStreamResponse
+
+        self.model.play("Hello.")
+        provider = kova.OpenAICompatibleProvider("m", base_url=self.model.url)
+        with kova.Agent(provider) as hello:
+            response = EventStreamResponse(HttpRequest(), lambda cancel: hello.run_stream("Hi", cancel=cancel))
+            text = b"".join(response.streaming_content).decode()
+        self.assertIn('event: text\ndata: {"text":"Hello."}\n\n', text)
+        self.assertIn("event: completed\n", text)
+
+
+@kova.tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+if __name__ == "__main__":
+    unittest.main()
