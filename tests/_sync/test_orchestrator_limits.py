@@ -86,7 +86,7 @@ def carry_out(
 def test_a_hundred_at_once_of_whom_some_fail_and_some_hang(server: ModelServer, crowd: Crowd, streamed: bool) -> None:
     """O1, T12: all results are there when the time is over, the server has seen all disconnects, no thread is left."""
     names = [f"{('hangs', 'fails', *['answers'] * 8)[number % 10]} {number}" for number in range(100)]
-    limit = 3.0  # seconds: ten times what the eighty need
+    limit = 8.0  # seconds; the ninety need 0.3, and were seen to need 3 where other programs had the processors
     with provider(server) as model:
         orchestrator = kova.Orchestrator(members(model, *names), timeout=limit)
         began = time.monotonic()
@@ -97,7 +97,7 @@ def test_a_hundred_at_once_of_whom_some_fail_and_some_hang(server: ModelServer, 
         assert all(response.text == f"{name} says so" for name, response in output.successes.items())
         for name, error in output.failures.items():
             if name.startswith("hangs"):
-                assert str(error) == "the orchestration took longer than 3 s"
+                assert str(error) == "the orchestration took longer than 8 s"
             else:
                 assert isinstance(error, kova.ProviderError)
         assert len(output.failures) == 20
