@@ -1,4 +1,5 @@
-"""Writes down the public API: every name of `kova` and `kova.testing`, its signatures, attributes and values.
+"""Writes down the public API: every name of `kova`, `kova.testing` and `kova.contrib`, its signatures, attributes and
+values.
 
 `tests/data/public-api.txt` is kept in the repository, so that whoever changes the API sees it in their own diff, and so
 does who reviews it. Python versions agree on every byte of it.
@@ -25,8 +26,11 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "tests/data/public-api.txt"
 MODULES = ("kova", "kova.testing")
+# What these are made of need not be installed: their names are read from the source.
+HOSTS = ("kova.contrib.django",)
 WIDTH = 100
 INDENT = "    "
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 # By these the language uses an object; other names with underscores are nobody's business.
 PROTOCOLS = {
@@ -38,12 +42,32 @@ PROTOCOLS = {
 def api() -> str:
     """The whole text."""
     lines = ["# The public API, written by `make api`. A change of it is a change for users: say so in changes/.", ""]
-    for module_name in MODULES:
+    for module_name in (*MODULES, *HOSTS):
         module = importlib.import_module(module_name)
         for name in module.__all__:
             if name != "__version__":
-                lines += [*described(f"{module_name}.{name}", getattr(module, name), module), ""]
+                value = from_source(name, module) if module_name in HOSTS else getattr(module, name)
+                lines += [*described(f"{module_name}.{name}", value, module), ""]
     return "\n".join(lines)
+
+
+def from_source(name: str, package: ModuleType) -> object:
+    """A class or function by its definition alone: nothing that its module imports is loaded."""
+    home: str = package._HOME_OF[name]
+    file = Path(package.__path__[0], f"{home}.py")
+    tree = ast.parse(file.read_text("utf-8"))
+    (definition,) = (node for node in tree.body if isinstance(node, DEFINITIONS) and node.name == name)
+    bases = definition.bases if isinstance(definition, ast.ClassDef) else []
+    names = {base.id: type(base.id, (), {}) for base in bases if isinstance(base, ast.Name)}
+    scope: dict[str, Any] = {"__name__": f"{package.__name__}.{home}", **names}
+    tree.body = [node for node in tree.body if node is definition or is_of_the_future(node)]
+    exec(compile(tree, str(file), "exec"), scope)
+    return scope[name]
+
+
+def is_of_the_future(node: ast.stmt) -> bool:
+    """By which annotations stay texts."""
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
 def described(name: str, value: object, module: ModuleType) -> list[str]:

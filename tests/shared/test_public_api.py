@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import runpy
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from attrs import define
 
 import kova
+import kova.contrib.django
 import kova.testing
 
 ROOT = Path(__file__).parents[2]
@@ -47,10 +49,16 @@ def test_a_change_is_shown_with_what_to_do(tmp_path: Path) -> None:
 
 def test_every_public_name_is_in_it() -> None:
     text = FILE.read_text("utf-8")
-    for module in (kova, kova.testing):
+    for module in (kova, kova.testing, kova.contrib.django):
         for name in set(module.__all__) - {"__version__"}:
             full = f"{module.__name__}.{name}"
             assert any(f"\n{word}{full}" in text for word in ("class ", "def ", "async def ", "")), full
+
+
+def test_every_host_is_in_it() -> None:
+    """Whether what it is made for is installed or not."""
+    packages = [f"kova.contrib.{module.name}" for module in pkgutil.iter_modules(kova.contrib.__path__)]
+    assert packages == list(SCRIPT_NAMES["HOSTS"])
 
 
 # ---- how things are written down
