@@ -56,7 +56,8 @@ def from_source(name: str, package: ModuleType) -> object:
     home: str = package._HOME_OF[name]
     file = Path(package.__path__[0], f"{home}.py")
     tree = ast.parse(file.read_text("utf-8"))
-    (definition,) = (node for node in tree.body if isinstance(node, DEFINITIONS) and node.name == name)
+    # The last of them: those before it are overloads.
+    *_, definition = (node for node in tree.body if isinstance(node, DEFINITIONS) and node.name == name)
     bases = definition.bases if isinstance(definition, ast.ClassDef) else []
     names = {base.id: type(base.id, (), {}) for base in bases if isinstance(base, ast.Name)}
     scope: dict[str, Any] = {"__name__": f"{package.__name__}.{home}", **names}

@@ -28,8 +28,9 @@ needs_pyright = pytest.mark.skipif(
 )
 
 
-# The command line is no library, and what Django's classes are no checker knows.
-NO_LIBRARY = ("kova.cli.", "kova.contrib.django.")
+# The command line is no library; and what is made of Django's classes no checker knows, as Django has no types.
+NO_LIBRARY = ("kova.cli.", *(f"kova.contrib.django.{name}." for name in ("apps", "migrations", "models")))
+OF_DJANGO = {f"kova.contrib.django.{name}EventStreamResponse" for name in ("", "responses.")}
 
 
 def check(*command: str) -> str:
@@ -67,7 +68,7 @@ def test_the_type_of_every_public_symbol_is_known() -> None:
     symbols = json.loads(run("pyright", *arguments).stdout)["typeCompleteness"]["symbols"]
     public = [symbol for symbol in symbols if symbol["isExported"] and not symbol["name"].startswith(NO_LIBRARY)]
     assert len(public) > 1000
-    assert [symbol["name"] for symbol in public if not symbol["isTypeKnown"]] == []
+    assert {symbol["name"] for symbol in public if not symbol["isTypeKnown"]} <= OF_DJANGO
 
 
 def test_each_async_name_has_its_twin() -> None:
