@@ -10,25 +10,24 @@ from pathlib import Path
 import django
 from django.conf import settings
 from django.core.management import call_command
+from django.db import connections
 from django.http import HttpRequest
 
 import kova
 from kova.testing import ModelServer, call
 
 FOLDER = tempfile.TemporaryDirectory()
+settings.configure(
+    INSTALLED_APPS=["kova.contrib.django"],
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": Path(FOLDER.name, "db.sqlite3")}},
+    USE_TZ=True,
+)
+django.setup()
 
 
 def setUpModule() -> None:
-    """A site with a database in a file, and the tables that the wheel's migrations make."""
+    """The tables that the wheel's migrations make, in a file."""
     unittest.addModuleCleanup(FOLDER.cleanup)
-    settings.configure(
-        INSTALLED_APPS=["kova.contrib.django"],
-        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": Path(FOLDER.name, "db.sqlite3")}},
-        USE_TZ=True,
-    )
-    django.setup()
-    from django.db import connections
-
     unittest.addModuleCleanup(connections.close_all)
     call_command("migrate", verbosity=0)
 
@@ -48,7 +47,7 @@ class Site(unittest.TestCase):
         from kova.contrib.django import AsyncDjangoStore, DjangoStore, agent
 
         self.model.play(call("add", a=1, b=2), "It is three.", "You asked for 1 + 2.")
-        self.assertEqual(agent().chat("ada", "1 + 2?").text, "It is three.")
+        self.assertEqual(agent().chat("ada", "1 + 2?"), "It is three.")
         roles = ["user", "assistant", "tool", "assistant"]
         for messages, _ in (DjangoStore().load("ada"), asyncio.run(AsyncDjangoStore().load("ada"))):
             self.assertEqual([message.role.value for message in messages], roles)
