@@ -3,8 +3,8 @@
     python -P scripts/newcomer.py            and writes what was seen to docs/newcomer.md
     python -P scripts/newcomer.py --keep     leaves the home behind, to look at it
 
-What is tried is what is committed. It ends with a program, and with a notebook of the same cells, in which the local
-model calls a tool and streams its answer. Takes some minutes and about 200 MB to download; needs git, make, and Python
+What is tried is what is committed. It ends with a program, and with one of the notebooks of `examples`, in which the
+local model calls a tool and streams its answer. Takes some minutes and about 200 MB to download; needs git, make, and Python
 3.11 or newer.
 """
 
@@ -31,8 +31,7 @@ PASSED_ON = re.compile(r"PIP_\w+|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|(HTTPS?|
 # What pip and the notebook's kernel say of this machine.
 NOISE = ("WARNING:", "[notice]", "[IPKernelApp]")
 
-CELLS = (
-    '''\
+PROGRAM = '''\
 import kova
 
 
@@ -43,8 +42,6 @@ def multiply(a: int, b: int) -> int:
 
 
 agent = kova.Agent("local:smollm2", tools=[multiply])
-''',
-    """\
 with agent.run_stream("What is 1234 times 5678?") as stream:
     for event in stream:
         match event:
@@ -54,9 +51,12 @@ with agent.run_stream("What is 1234 times 5678?") as stream:
                 print(f"[{name} {dict(arguments)}]")
             case kova.TurnCompleted(response=response):
                 print("\\n", response.usage)
-""",
-)
+'''
 SEEN = ("[multiply {'a': 1234, 'b': 5678}]", "7006652")
+
+NOTEBOOK = "examples/notebooks/2-streaming-and-tools.ipynb"
+TOOL_CELL = "@kova.tool"  # how the cell begins that streams a turn with a tool
+SEEN_THERE = ("[temperature {'city': 'Oslo'}]", "[temperature says -4 degrees]", "-4 degrees.")
 
 HEAD = """\
 # A newcomer's first minutes
@@ -132,41 +132,23 @@ def follow_the_readme(newcomer: Newcomer) -> None:
     newcomer.tells("The first of the README's two commands installs everything, and has a real model call a tool:")
     expect(newcomer.types("make demo"), *SEEN[1:], "Blocking", "Async")
 
-    program = "\n".join(CELLS)
-    newcomer.tells(f"A first program of one's own, `first_agent.py`:\n\n```python\n{program}```")
-    newcomer.writes("first_agent.py", program)
+    newcomer.tells(f"A first program of one's own, `first_agent.py`:\n\n```python\n{PROGRAM}```")
+    newcomer.writes("first_agent.py", PROGRAM)
     expect(newcomer.types(".venv/bin/python first_agent.py"), *SEEN)
 
-    newcomer.tells("The same in a notebook, `first_agent.ipynb`, whose two cells are the two halves of the program:")
-    newcomer.writes("first_agent.ipynb", notebook())
+    newcomer.tells("The [notebooks](notebooks.md) run as they are, also without a browser; here the second one:")
     newcomer.types(".venv/bin/pip install --quiet --disable-pip-version-check nbclient ipykernel")
-    newcomer.types(".venv/bin/jupyter execute --inplace first_agent.ipynb")
-    said = newcomer.cleaned(outputs(newcomer.home / "kova/first_agent.ipynb"))
-    expect(said, *SEEN)
-    newcomer.tells(f"What is then under the second cell:\n\n```text\n{said}```")
+    newcomer.types(f".venv/bin/jupyter execute --inplace {NOTEBOOK}")
+    said = newcomer.cleaned(printed(newcomer.home / "kova" / NOTEBOOK, TOOL_CELL))
+    expect(said, *SEEN_THERE)
+    newcomer.tells(f"What is then under its cell with a tool:\n\n```text\n{said}```")
 
 
-def notebook() -> str:
-    """The cells as a notebook that has not been run."""
-    cells: list[dict[str, object]] = [
-        {
-            "cell_type": "code",
-            "id": f"cell-{number}",
-            "metadata": {},
-            "execution_count": None,
-            "outputs": [],
-            "source": s,
-        }
-        for number, s in enumerate(CELLS, 1)
-    ]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
-
-
-def outputs(file: Path) -> str:
-    """What the cells of a notebook have printed."""
-    cells = json.loads(file.read_text("utf-8"))["cells"]
-    return "".join("".join(output.get("text", "")) for cell in cells for output in cell["outputs"])
+def printed(notebook: Path, beginning: str) -> str:
+    """What the cell that begins like this has printed."""
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    (cell,) = (cell for cell in cells if "".join(cell["source"]).startswith(beginning))
+    return "".join("".join(output.get("text", "")) for output in cell["outputs"])
 
 
 def expect(said: str, *parts: str) -> None:
