@@ -1,4 +1,4 @@
-"""Installs the public MCP servers that the tests talk to, into `.mcp-servers` of this project.
+"""Installs the public MCP servers that the tests talk to, into `.mcp-servers` of this project, for the Python that runs.
 
     python -P scripts/mcp_servers.py
 
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-HOME = ROOT / ".mcp-servers"
+HOME = ROOT / ".mcp-servers" / str(sys.implementation.cache_tag)  # compiled parts of the SDKS are for one Python
 INSTALLED = HOME / "installed.json"  # what is there; written at the end
 
 NPM = {
@@ -47,7 +47,7 @@ def install() -> None:
     """
     if is_installed():
         return
-    HOME.mkdir(exist_ok=True)
+    HOME.mkdir(parents=True, exist_ok=True)
     with open(HOME / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_installed():
