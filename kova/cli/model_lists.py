@@ -15,7 +15,7 @@ from ..errors import KovaError
 
 __all__ = ["Listing", "list_all"]
 
-ANY_MODEL = "any"  # a provider is made for a model, and is asked here for none
+ANY_MODEL = "MODEL"  # a provider is made for a model, and is asked here for none; errors show it
 
 
 @frozen

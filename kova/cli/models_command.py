@@ -20,7 +20,10 @@ SECONDS = 30.0  # for each provider
 
 def run(options: argparse.Namespace) -> int:
     """List models, of one provider or of all that are set up."""
-    local = [name for name, missing in installed_local_models().items() if missing is None]
+    known = installed_local_models()
+    local = [name for name, missing in known.items() if missing is None]
+    if options.provider == "local" and not local:
+        raise BuildError(f"no local model is installed; type: {next(iter(known.values()))}")
     names = _wanted(options.provider, has_local=bool(local))
     listings = list_all([name for name in names if name != "local"], SECONDS)
     if "local" in names:

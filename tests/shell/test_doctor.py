@@ -121,7 +121,8 @@ def test_models_of_one_provider(listing: ModelServer, run: Run) -> None:
     ("arguments", "code", "said"),
     [
         (["nobody"], 2, "there is no provider 'nobody'; there are openai, "),
-        (["openai"], 2, "OPENAI_API_KEY"),
+        (["openai"], 2, "'openai:MODEL' needs an API key: set OPENAI_API_KEY"),
+        (["local"], 2, "no local model is installed; type: pip install"),
         (["ollama"], 3, "cannot connect"),
     ],
 )
