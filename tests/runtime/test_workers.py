@@ -106,7 +106,7 @@ class Burden:
 def test_a_waiting_thread_keeps_nothing_of_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "IDLE_SECONDS", LIMIT)
     gate = threading.Event()
-    while workers._idle:
+    while workers._idle.get():
         workers.start(partial(gate.wait, LIMIT))  # so that the first burden gets a new thread
     for _ in range(3):
         burden = Burden()
