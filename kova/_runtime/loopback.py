@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import select
+import selectors
 import socket
+import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
@@ -34,28 +35,45 @@ class LoopbackListener:
         self._listener = socket.create_server((HOST, port), backlog=MAX_CONNECTIONS)
         self._listener.setblocking(False)
         self._waker, self._wakened = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._wakened, selectors.EVENT_READ)
         self._open: dict[socket.socket, bytes] = {}  # connections, and what has come on them
+        self._lock = threading.Lock()
+        self._is_waiting = False
+        self._is_closed = False
         self.url = f"http://{HOST}:{self._listener.getsockname()[1]}{path}"
 
     def wait(self, accept: Callable[[dict[str, str]], str | None], stop: CancellationToken) -> dict[str, str] | None:
-        """The query of the first visit that is accepted; None when it was told to stop.
+        """The query of the first visit that is accepted; None when it was told to stop, or closed.
 
         Args:
             accept: Gives the text that the visitor sees, or None for a visit that is none of ours.
             stop: Ends the wait, from any thread.
         """
-        forget = stop.add_callback(lambda: self._waker.send(b"x"))
+        with self._lock:
+            if self._is_closed:
+                return None
+            self._is_waiting = True
+        forget = stop.add_callback(self._wake)
         try:
-            while not stop.is_cancelled:
-                ready, _, _ = select.select([self._listener, self._wakened, *self._open], [], [])
-                for sock in ready:
-                    if sock is self._listener:
+            while not stop.is_cancelled and not self._is_closed:
+                for key, _ in self._selector.select():
+                    connection = key.data
+                    if key.fileobj is self._listener:
                         self._accept()
-                    elif sock is not self._wakened and (query := self._read(sock, accept)) is not None:
-                        return query
+                    elif connection in self._open and (query := self._read(connection, accept)) is not None:
+                        return query  # one that is not there was dropped for a newer one just now
             return None
         finally:
             forget()
+            with self._lock:
+                self._is_waiting = False
+                if self._is_closed:
+                    self._close_sockets()
+
+    def _wake(self) -> None:
+        self._waker.send(b"x")
 
     def _accept(self) -> None:
         try:
@@ -66,6 +84,7 @@ class LoopbackListener:
         if len(self._open) == MAX_CONNECTIONS:
             self._drop(next(iter(self._open)))
         self._open[connection] = b""
+        self._selector.register(connection, selectors.EVENT_READ, connection)
 
     def _read(self, connection: socket.socket, accept: Callable[[dict[str, str]], str | None]) -> dict[str, str] | None:
         try:
@@ -97,10 +116,22 @@ class LoopbackListener:
 
     def _drop(self, connection: socket.socket) -> None:
         del self._open[connection]
+        self._selector.unregister(connection)
         connection.close()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Listen no longer. Never waits: sockets that a thread waits at are closed by that thread."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            if self._is_waiting:
+                self._wake()
+            else:
+                self._close_sockets()
+
+    def _close_sockets(self) -> None:
+        self._selector.close()
         for sock in (*self._open, self._listener, self._waker, self._wakened):
             sock.close()
         self._open.clear()

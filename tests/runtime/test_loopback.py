@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import stat
@@ -76,12 +77,43 @@ def test_many_connections_and_long_requests_do_not_hold_it_up(listener: Loopback
         connection.close()
 
 
+def test_connections_that_are_dropped_with_something_to_read(listener: LoopbackListener) -> None:
+    waiting = Waiting(listener)
+    waiting.start()
+    port = int(listener.url.split(":")[2].partition("/")[0])
+    flood: list[socket.socket] = []
+    for _ in range(200):
+        flood.append(socket.create_connection(("127.0.0.1", port)))
+        for connection in flood[-40:]:  # more than are kept open, so that many are dropped
+            with contextlib.suppress(OSError):
+                connection.sendall(b"G")
+    assert visit(listener.url + "?x=1") == "welcome"
+    waiting.join(10)
+    assert waiting.result == {"x": "1"}
+    for connection in flood:
+        connection.close()
+
+
 def test_it_stops_when_it_is_told_to(listener: LoopbackListener) -> None:
     waiting = Waiting(listener)
     waiting.start()
     waiting.stop.cancel()
     waiting.join(10)
     assert waiting.result is None
+
+
+def test_closing_it_ends_the_wait_before_its_sockets_are_gone(listener: LoopbackListener) -> None:
+    for _ in range(50):
+        listener = LoopbackListener("/callback")
+        waiting = Waiting(listener)
+        waiting.start()
+        listener.close()
+        listener.close()
+        waiting.join(10)
+        assert waiting.result is None
+        with pytest.raises(OSError):
+            visit(listener.url)
+    assert listener.wait(lambda query: "welcome", CancellationToken()) is None
 
 
 def test_a_port_that_is_taken_is_an_error(listener: LoopbackListener) -> None:
