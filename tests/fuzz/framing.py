@@ -92,10 +92,11 @@ def _decoded(chunks: list[bytes], limit: int) -> bytes | None:
 
 def check_messages(data: bytes) -> None:
     """A history comes back as it was, and can be sent to every provider, or is refused with an error of kova's."""
-    from .formats import check_history
+    from .formats import KEY, check_history
 
     try:
-        history = kova.messages_from_json(data)
+        # What users write themselves is shown to them; the fuzzer, which sees what is compared, writes the key.
+        history = kova.messages_from_json(data.replace(KEY.encode(), b"no key"))
     except SerializationError:
         return
     check_history(history)

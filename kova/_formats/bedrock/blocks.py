@@ -89,7 +89,7 @@ def _text(text: str) -> bytes | None:
 def _image(block: ImageBlock) -> dict[str, Any]:
     kind = _IMAGE_FORMATS.get(block.media_type.strip().lower())
     if kind is None:
-        raise Unsendable(f"Bedrock takes no images of type {block.media_type!r}")
+        raise Unsendable(f"Bedrock takes no images of type {block.media_type!r:.100}")
     if block.url is not None and block.url.startswith("s3://"):
         return {"image": {"format": kind, "source": {"s3Location": {"uri": block.url}}}}
     data = inline_base64(block)
