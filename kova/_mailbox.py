@@ -29,10 +29,8 @@ class Mailbox(Generic[T]):
         self._arrived = Lock()  # free when something has come since the taker looked last
         self._arrived.acquire()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is there now."""
-        return not self._items
+    def __len__(self) -> int:
+        return len(self._items)
 
     def put(self, item: T) -> None:
         """Add an item; never waits."""

@@ -11,7 +11,9 @@ from attrs import define, field
 from .._runtime.scope import Deadline
 from .jsonrpc import Message
 
-__all__ = ["Call", "Patience"]
+__all__ = ["MOST_REPORTS", "Call", "Patience"]
+
+MOST_REPORTS = 1_000  # of progress that wait to be taken; more are dropped
 
 
 class Patience(Deadline):

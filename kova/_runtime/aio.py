@@ -105,6 +105,9 @@ class Channel(Generic[T]):
         self._items: deque[T] = deque()
         self._waiting: deque[anyio.Event] = deque()
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def put(self, item: T) -> None:
         self._items.append(item)
         self._wake_next()

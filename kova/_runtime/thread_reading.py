@@ -131,7 +131,7 @@ class SharedReader:
         return True
 
     def _call_loop(self) -> None:
-        if self._calls_for_loop.is_empty:
+        if not self._calls_for_loop:
             self._calls_for_loop.put(None)
 
     def _pause(self, seconds: float | None) -> None:

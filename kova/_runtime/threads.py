@@ -109,6 +109,9 @@ class Channel(Generic[T]):
     def __init__(self) -> None:
         self._queue: Mailbox[T] = Mailbox()
 
+    def __len__(self) -> int:
+        return len(self._queue)
+
     def put(self, item: T) -> None:
         self._queue.put(item)
 

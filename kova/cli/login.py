@@ -6,13 +6,16 @@ import hashlib
 import os
 import sys
 import webbrowser
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from .. import OAuth
+from .._formats.secrets import mask_url
+from .._mcp.oauth_discovery import failure
 from .._terminal import plain
 
-__all__ = ["signed_in", "token_file"]
+__all__ = ["kept_tokens", "signed_in", "token_file"]
 
 
 def signed_in(url: str) -> OAuth:
@@ -25,6 +28,12 @@ def signed_in(url: str) -> OAuth:
     auth = OAuth(url, token_file=token_file(url), open_browser=_open_browser)
     auth.authorize()
     return auth
+
+
+def kept_tokens(url: str) -> OAuth | None:
+    """The tokens of an earlier sign-in, which are renewed while that is possible without the user; None without one."""
+    file = token_file(url)
+    return OAuth(url, token_file=file, open_browser=partial(_ask_for_login, url)) if file.exists() else None
 
 
 def token_file(url: str) -> Path:
@@ -40,6 +49,11 @@ def _data_folder() -> Path:
         return Path.home() / "Library" / "Application Support"
     given = Path(os.environ.get("XDG_DATA_HOME", ""))
     return given if given.is_absolute() else Path.home() / ".local" / "share"
+
+
+def _ask_for_login(server: str, url: str) -> None:
+    """Instead of the browser, which nobody expects to open by itself."""
+    raise failure(f"the sign-in at {mask_url(server)} is over: sign in again with kova mcp check URL --login")
 
 
 def _open_browser(url: str) -> None:

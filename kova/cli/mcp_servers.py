@@ -42,7 +42,7 @@ def named_servers(given: Sequence[str], files: Sequence[str]) -> list[tuple[str,
         from .. import mcp_servers_from_config
 
         for file in files:
-            servers += mcp_servers_from_config(file).items()
+            servers += [(name, _with_kept_tokens(server)) for name, server in mcp_servers_from_config(file).items()]
     names = [name for name, _ in servers if name]
     for name in names:
         if names.count(name) > 1:
@@ -71,7 +71,9 @@ def server_from_file(name: str, file: str, *, timeout: float) -> MCPTransport:
     if name not in servers:
         raise BuildError(f"{file} has no server {name!r}; it has {', '.join(servers) or 'none'}")
     transport = servers[name]
-    return evolve(transport, start_timeout=timeout) if isinstance(transport, StdioTransport) else transport
+    if isinstance(transport, StdioTransport):
+        return evolve(transport, start_timeout=timeout)
+    return _with_kept_tokens(transport)
 
 
 def transport_from(
@@ -98,7 +100,7 @@ def transport_from(
         made = HTTPSSETransport if is_sse else HTTPTransport
         transport = made(server, pairs)  # before anybody is asked for the sake of a wrong URL
         if not is_login:
-            return transport
+            return _with_kept_tokens(transport)
         from .login import signed_in
 
         return made(server, pairs, signed_in(server))
@@ -110,6 +112,19 @@ def transport_from(
         raise BuildError(f"not a command: {server!r}: {error}") from error
     variables = dict(_pair(variable, "=", "--env") for variable in env)
     return StdioTransport(command, args, variables, start_timeout=timeout)
+
+
+def _with_kept_tokens(transport: MCPTransport) -> MCPTransport:
+    """A server at a URL, with the tokens that `kova mcp … --login` has kept for it, if nothing else is said."""
+    from attrs import evolve
+
+    from ..mcp import StdioTransport
+
+    if isinstance(transport, StdioTransport) or transport.headers or transport.auth is not None:
+        return transport
+    from .login import kept_tokens
+
+    return evolve(transport, auth=kept_tokens(transport.url))
 
 
 def _pair(text: str, separator: str, option: str) -> tuple[str, str]:

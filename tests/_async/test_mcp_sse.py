@@ -12,7 +12,7 @@ import pytest
 
 import kova
 from kova._async.mcp.sse import AsyncSSELink
-from kova._mcp.calls import Call
+from kova._mcp.calls import MOST_REPORTS, Call
 from kova._mcp.failures import LinkLost, NotDelivered, Refused
 from kova._mcp.jsonrpc import Message
 from kova._runtime import aio as rt
@@ -116,6 +116,18 @@ async def test_calls_are_posted_to_the_endpoint_and_answered_on_the_stream(mcp_s
     assert (posted.target, posted.headers["x-mine"]) == ("/messages?session=1", "1")
     assert mcp_server.of("answer")[0].target == "/messages?session=1"
     assert not link.is_open
+
+
+async def test_reports_that_nobody_takes_are_kept_up_to_a_number(mcp_server: MCPHTTPServer) -> None:
+    stream = Stream()
+    reports = [lambda exchange: exchange.progress(1)] * (2 * MOST_REPORTS)
+    mcp_server.on("tools/call", says(stream, *reports, lambda exchange: exchange.result({"n": 1}), lambda _: NOTE))
+    async with opened(mcp_server, stream, seen := Seen()) as link:
+        pending = await link.begin(call())
+        await until(lambda: seen.methods, "all that the server sends")
+        taken = [await pending.next() for _ in range(MOST_REPORTS + 1)]
+        await pending.close()
+    assert taken[-1]["result"] == {"n": 1}
 
 
 async def test_fifty_calls_at_once_each_get_their_answer(mcp_server: MCPHTTPServer) -> None:

@@ -136,9 +136,21 @@ def test_signing_in_with_the_browser(mcp_server: MCPHTTPServer, tmp_path: Path) 
         assert "Sign in here: http://127.0.0.1:" in first.stderr
         second = kova("check", mcp_server.url, "--login", env=env)
         assert second.stderr == ""
+        issuer.expire()
+        config = tmp_path / "servers.json"
+        config.write_text(json.dumps({"mcpServers": {"weather": {"url": mcp_server.url}}}))
+        for named in ([mcp_server.url], ["weather", "--mcp-config", str(config)]):
+            ran = kova("call", *named[:1], "any_tool", *named[1:], env=env)
+            assert (ran.returncode, ran.stderr) == (0, ""), "what is kept serves without --login too"
+        issuer.expire()
+        issuer.revoke()
+        last = kova("call", mcp_server.url, "any_tool", env=env)
+        assert last.returncode == 3
+        assert "sign in again with kova mcp check URL --login" in last.stderr
     assert len(issuer.asked) == 1
+    assert issuer.grants == ["authorization_code", "refresh_token", "refresh_token"]
     (file,) = tmp_path.rglob("kova/mcp/127.0.0.1-*.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert issuer.token in file.read_text()
-    for shown in (first, second):
+    for shown in (first, second, last):
         assert issuer.token not in shown.stdout + shown.stderr

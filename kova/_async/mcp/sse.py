@@ -6,7 +6,7 @@ from copy import copy
 
 from ..._log import log
 from ..._mcp import jsonrpc
-from ..._mcp.calls import Call
+from ..._mcp.calls import MOST_REPORTS, Call
 from ..._mcp.failures import LinkLost, NotDelivered
 from ..._mcp.http_rules import is_event_stream
 from ..._mcp.jsonrpc import Message
@@ -186,7 +186,8 @@ class AsyncSSELink:
         id = jsonrpc.answered_id(message) if is_answer else jsonrpc.progress_token(message)
         pending = None if id is None else self._calls.get(id)
         if pending is not None:
-            pending.arrived.put(message)
+            if is_answer or len(pending.arrived) < MOST_REPORTS:
+                pending.arrived.put(message)
         elif is_answer:
             log.debug("an MCP server answered a call that nobody waits for", server=self.requests.shown)
         else:

@@ -15,7 +15,7 @@ import re
 from ... import _json
 from ..._formats.secrets import secret_headers
 from ..._log import log
-from ..._mcp.calls import Call
+from ..._mcp.calls import MOST_REPORTS, Call
 from ..._mcp.commands import resolve_command
 from ..._mcp.environment import server_environment
 from ..._mcp.failures import LinkLost, NotDelivered
@@ -31,7 +31,6 @@ from .link import Receiver
 
 __all__ = ["StdioLink"]
 
-MOST_REPORTS = 1_000  # of progress that wait to be taken; more are dropped
 MAX_READ = 262_144  # bytes: what a socket holds
 STATUS_SECONDS = 0.5  # for a server to exit, and for its last words to arrive, once its output has ended
 CLOSE_SECONDS = 10.0  # what closing never takes, as each of its steps is bounded
