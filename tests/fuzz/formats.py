@@ -43,7 +43,9 @@ QUESTION = [kova.user_message("Hi")]
 # Without one of these in it, no stream of this format is an answer; a complete answer in its place is known otherwise.
 TERMINAL_MARKS = {
     "openai": re.compile(rb"finish_reason|\[DONE\]"),
-    "anthropic": re.compile(rb'(?m)message_stop|^data:\s*\{"type":\s*"message",.*"content":\s*\['),
+    "anthropic": re.compile(  # or the whole message as one event
+        rb'(?m)message_stop|^data:(?=.*"type"\s*:\s*"message")(?=.*"content"\s*:\s*\[)(?=.*"stop_reason"\s*:\s*")'
+    ),
     "gemini": re.compile(rb"finishReason|blockReason"),
     "ollama": re.compile(rb'"done"\s*:\s*true'),
     "bedrock": re.compile(rb"messageStop"),

@@ -388,6 +388,18 @@ def test_nothing_is_read_after_the_terminal_mark():
     assert parser.finished
 
 
+def test_a_whole_message_may_be_one_event_and_is_only_the_beginning_without_a_stop_reason():
+    message = {"role": "assistant", "model": "m-1", "usage": {"input_tokens": 3, "output_tokens": 1}}
+    block = {"type": "text", "text": "Whole."}
+    whole = answer(event("message", content=[block], stop_reason="end_turn", **message))
+    assert (whole.text, whole.stop_reason) == ("Whole.", StopReason.END_TURN)
+    opening = event("message", content=[], stop_reason=None, **message)
+    spread = answer(opening, start(), delta(text="In pieces."), stop(), end())
+    assert (spread.text, spread.model) == ("In pieces.", "m-1")
+    with pytest.raises(StreamError, match="ended"):
+        answer(opening, start(), delta(text="In pie"))
+
+
 def test_reading_goes_on_after_the_stop_reason():
     parser = StreamParser(request())
     parser.feed(event("message_delta", delta={"stop_reason": "end_turn"}))

@@ -105,7 +105,7 @@ class AnswerReader:
                 return True
             case "message" if not self._in_stream or isinstance(value.get("content"), list):
                 self._read_whole(value, events)
-                return True
+                return not self._in_stream or self.stop_reason is not None  # else it is only the beginning of one
             case kind:
                 self._read_other(kind, value)
         return False
