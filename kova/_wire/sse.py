@@ -5,8 +5,8 @@ and nothing else (U+2028 and U+0085 are text), one byte-order mark at the start 
 one payload, comments and blocks without data are no events. In two points servers are met half way:
 
 - what is unterminated at the end of the body is an event, since servers close right after their last line;
-- a line `error: {...}` (llama.cpp in 2025) and a bare `{...}` line become payloads, since that is how servers report
-  a failure in the middle of a stream.
+- a line `error: {...}` (llama.cpp in 2025) and bare JSON, in one line or indented over several, become payloads, since
+  that is how servers report a failure in the middle of a stream.
 
 Every byte is looked at a fixed number of times, whatever the size of lines and pieces.
 """
@@ -118,6 +118,8 @@ class SSEParser(SSELines[bytes]):
         self._data: bytes | None = None  # the first data line of the unfinished event
         self._more_data: list[bytes] = []  # the others
         self._data_size = 0
+        self._bare: list[bytes] = []  # the lines so far of JSON that is not data
+        self._bare_size = 0
         self._is_plain = False  # nothing is unfinished: a piece of whole events needs none of the above
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -133,6 +135,13 @@ class SSEParser(SSELines[bytes]):
         payloads = self._feed_any(data)
         is_within = self._line or self._after_cr or self._data is not None
         self._is_plain = not is_within and self._start is None
+        return payloads
+
+    def close(self) -> list[bytes]:
+        """The payloads that the end of the body completes, whole or cut off."""
+        payloads = super().close()
+        if self._bare:
+            payloads.append(self._whole_bare())
         return payloads
 
     def _read(self, text: bytes) -> list[bytes]:
@@ -163,12 +172,30 @@ class SSEParser(SSELines[bytes]):
             self._data_size += len(value) + 1
             if len(data) + self._data_size > self._limit:
                 raise self._too_long()
-        elif line.startswith((b"error:", b"{")):
+        elif self._bare or line.startswith((b"error:", b"{", b"[{")) or line == b"[":
             if data is not None:
                 payloads.append(self._whole(data))
-            payloads.append(_failure(line))
+            self._read_failure(line, payloads)
             return None
         return data
+
+    def _read_failure(self, line: bytes, payloads: list[bytes]) -> None:
+        """Read a line that reports a failure without being data, or a part of it."""
+        if not self._bare and line.startswith(b"error:"):
+            payloads.append(_failure(line))
+            return
+        self._bare.append(line)
+        self._bare_size += len(line) + 1
+        if self._bare_size > self._limit:
+            raise self._too_long()
+        if _ends_bare(self._bare[0], line):
+            payloads.append(self._whole_bare())
+
+    def _whole_bare(self) -> bytes:
+        whole = b"\n".join(self._bare)
+        self._bare.clear()
+        self._bare_size = 0
+        return whole
 
     def _whole(self, data: bytes) -> bytes:
         """The data of an event of several lines."""
@@ -179,10 +206,14 @@ class SSEParser(SSELines[bytes]):
 
 
 def _failure(line: bytes) -> bytes:
-    """The payload for a line that reports a failure without being data."""
-    if line.startswith(b"{"):
-        return line
+    """The payload for a line `error: …`."""
     value = line.removeprefix(b"error:").strip()
     if not value.startswith((b"{", b'"')):
         value = _json.dumps(value.decode(errors="replace"))
     return b'{"error":' + value + b"}"
+
+
+def _ends_bare(first: bytes, line: bytes) -> bool:
+    """Whether bare JSON ends with a line: at its margin, with the counterpart of the bracket that it begins with."""
+    bracket = b"}" if first.startswith(b"{") else b"]"
+    return line.rstrip().endswith(bracket) and (line is first or line.startswith((b"}", b"]")))

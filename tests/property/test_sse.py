@@ -80,10 +80,22 @@ def test_an_event_comes_out_as_soon_as_its_blank_line_has_come():
         (b'error: {"code":400}', b'{"error":{"code":400}}'),
         (b"error: out of memory", b'{"error":"out of memory"}'),
         (b'{"error":{"code":500}}', b'{"error":{"code":500}}'),
+        (b'{\n  "error": {\n    "code": 500\n  }\n}', b'{\n  "error": {\n    "code": 500\n  }\n}'),
+        (b'[{"error":{"code":500}}]', b'[{"error":{"code":500}}]'),
+        (b'[{\n  "error": {}\n}\n]', b'[{\n  "error": {}\n}\n]'),
+        (b'[\n  {\n    "error": {}\n  }\n]', b'[\n  {\n    "error": {}\n  }\n]'),
     ],
 )
 def test_a_failure_that_is_no_data_is_a_payload_all_the_same(line, payload):
     assert parse([b"data: a\n" + line + b"\n\ndata: b\n\n"]) == [b"a", payload, b"b"]
+
+
+def test_bare_json_that_was_cut_is_a_payload_at_the_end_of_the_body():
+    assert parse([b"data: a\n\n{\n", b'  "error": {']) == [b"a", b'{\n  "error": {']
+
+
+def test_a_line_in_brackets_is_an_unknown_field():
+    assert parse([b"[INFO] busy\n\ndata: b\n\n"]) == [b"b"]
 
 
 def test_a_million_lines_of_one_event_take_linear_time():
