@@ -11,7 +11,10 @@ from ..responses import StopEvent, StreamEvent
 from .stream_driver import StreamDriver, odd_value
 from .wire import WireRequest
 
-__all__ = ["EventStreamParser", "PayloadReader"]
+__all__ = ["DONE", "EventStreamParser", "PayloadReader"]
+
+DONE = b"[DONE]"
+"""The last payload of an OpenAI-compatible stream; gateways put it at the end of streams of other formats too."""
 
 
 class PayloadReader(Protocol):
@@ -57,10 +60,19 @@ class EventStreamParser(StreamDriver[bytes]):
             try:
                 value = loads(payload)
             except ValueError:
+                if payload.strip() == DONE:
+                    self._read_done()
+                    return
                 value = odd_value(payload, self._request.secrets)
             if read(value, events):
                 self.finished = True
                 return
+
+    def _read_done(self) -> None:
+        """Nothing more comes: the answer is complete, or else it was cut."""
+        if not self._is_over():
+            raise self._cut()
+        self.finished = True
 
     def _read_whole(self, value: Any, events: list[StreamEvent]) -> None:
         self._reader = self._make_reader(self._request, in_stream=False)

@@ -119,7 +119,7 @@ class StreamDriver(Generic[F]):
             if not self._is_over():
                 raise  # else the answer is complete, and only what follows it was cut off
         if not self._is_over():
-            raise StreamError(f"the stream ended before the answer did: there was no {self._mark}")
+            raise self._cut()
         self._assembler.extend(events)
         return [*events, self._stop()]
 
@@ -156,6 +156,9 @@ class StreamDriver(Generic[F]):
         return False
 
     # ---- what all have
+
+    def _cut(self) -> StreamError:
+        return StreamError(f"the stream ended before the answer did: there was no {self._mark}")
 
     def _keep_bare(self, data: bytes) -> None:
         self._bare = self._bare or []

@@ -417,6 +417,16 @@ def test_payloads_that_are_no_chunks_are_passed_over():
     assert parser.response().content == ()
 
 
+def test_the_mark_of_other_streams_ends_an_answer_that_is_complete():
+    parser, _ = stream(chunk(text("Hello"), finish="STOP"), b"data: [DONE]\n\n")
+    assert (parser.finished, parser.response().text) == (True, "Hello")
+
+
+def test_an_answer_before_that_mark_that_is_not_complete_was_cut():
+    with pytest.raises(StreamError, match="no finishReason"):
+        stream(chunk(text("Hel")), b"data: [DONE]\n\n")
+
+
 @pytest.mark.parametrize("payload", ['{"candidates":[{"content":', "[1", '{"a":1}}'])
 def test_malformed_json_is_an_error(payload):
     with pytest.raises(StreamError, match="malformed JSON"):

@@ -6,14 +6,12 @@ from collections.abc import Iterable
 
 from ... import _json
 from ...responses import StreamEvent
-from ..event_stream import EventStreamParser
+from ..event_stream import DONE, EventStreamParser
 from ..stream_driver import odd_value
 from ..wire import WireRequest
 from .answer import AnswerReader
 
 __all__ = ["StreamParser"]
-
-DONE = b"[DONE]"
 
 
 class StreamParser(EventStreamParser):
