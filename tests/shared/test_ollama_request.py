@@ -160,8 +160,8 @@ def test_arguments_are_an_object_and_results_name_their_tool():
                 {"id": "c2", "function": {"name": "pong", "arguments": {}}},
             ],
         },
-        {"role": "tool", "content": "two", "tool_name": "pong", "tool_call_id": "c2"},
         {"role": "tool", "content": "o\nne", "tool_name": "ping", "tool_call_id": "c1"},
+        {"role": "tool", "content": "two", "tool_name": "pong", "tool_call_id": "c2"},
     ]
 
 

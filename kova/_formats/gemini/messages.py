@@ -5,11 +5,12 @@ A fragment is made once and kept on its message, so that a tool loop over a long
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ... import _json
 from ...messages import ConversationMessage, ImageBlock, Role, TextBlock, ToolResultBlock, ToolUseBlock
 from ..fragments import fragment_of, keep_fragment
+from ..result_order import in_call_order
 from ..tool_names import ToolNames
 from .parts import Part, call_id, model_parts, result_part, user_parts
 
@@ -41,7 +42,7 @@ def system_instruction(messages: Iterable[ConversationMessage]) -> dict[str, lis
     return {"parts": parts} if parts else None
 
 
-def encode_history(messages: Iterable[ConversationMessage], names: ToolNames, *, wants_signatures: bool) -> list[bytes]:
+def encode_history(messages: Sequence[ConversationMessage], names: ToolNames, *, wants_signatures: bool) -> list[bytes]:
     """The contents as JSON, without system prompts, and without messages in which nothing is left to send.
 
     Args:
@@ -53,7 +54,7 @@ def encode_history(messages: Iterable[ConversationMessage], names: ToolNames, *,
     calls: dict[str, ToolUseBlock] = {}
     contents = _Contents()
     assistant, system, tool = Role.ASSISTANT, Role.SYSTEM, Role.TOOL
-    for message in messages:
+    for message in in_call_order(messages):
         role = message.role
         if role is assistant:
             fragment = fragment_of(message, key)

@@ -24,6 +24,7 @@ from ...messages import (
 )
 from ..fragments import fragment_of, keep_fragment
 from ..media import inline_base64
+from ..result_order import in_call_order
 from ..tool_names import ToolNames
 from .errors import request_error
 
@@ -35,7 +36,7 @@ THINKING_FIELD = "ollama_thinking"
 DIALECT = "ollama"
 
 
-def encode_history(messages: Iterable[ConversationMessage], names: ToolNames, model: str) -> list[bytes]:
+def encode_history(messages: Sequence[ConversationMessage], names: ToolNames, model: str) -> list[bytes]:
     """The messages as JSON, without those in which nothing is left to send.
 
     Args:
@@ -49,7 +50,7 @@ def encode_history(messages: Iterable[ConversationMessage], names: ToolNames, mo
     """
     calls: dict[str, ToolUseBlock] = {}
     fragments: list[bytes] = []
-    for message in messages:
+    for message in in_call_order(messages):
         key = DIALECT
         for block in message.content:
             if type(block) is ToolUseBlock:
