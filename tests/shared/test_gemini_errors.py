@@ -107,6 +107,7 @@ def test_the_providers_own_word_decides_first(status, body, kind):
     [
         ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", True),
         ("The request is beyond the model's context window.", True),
+        ("The input token count is 1048577 but model only supports up to 1048576.", True),
         ("max_output_tokens must be positive.", False),
     ],
 )
@@ -115,7 +116,23 @@ def test_a_prompt_that_is_too_long_is_told_apart(message, expected):
     assert not error(500, fault("INTERNAL", 500, message)).is_context_length
 
 
+@pytest.mark.parametrize("message", ["API key not valid. Please pass a valid API key.", "API key expired."])
+def test_a_wrong_key_is_known_without_details_too(message):
+    """R6."""
+    assert error(400, fault("INVALID_ARGUMENT", 400, message)).provider_class is AUTH_INVALID
+
+
 # ---- quotas and the time to wait
+
+
+@pytest.mark.parametrize(
+    ("delay", "seconds"),
+    [("34.074824224s", 34.074824224), ("430.5ms", 0.4305), ("1m30s", 90.0), ("2h0m1.5s", 7201.5), ("soon", None)],
+)
+def test_every_spelling_of_the_time_to_wait(delay, seconds):
+    """R2."""
+    waiting = error(429, fault("RESOURCE_EXHAUSTED", 429, "boom", retry(delay))).retry_after
+    assert waiting == (seconds if seconds is None else pytest.approx(seconds))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -41,9 +42,19 @@ _KEY_REASONS = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EX
 _QUOTA_NAMES = ("quotaId", "quotaMetric", "quota_limit", "quota_unit")
 _PER_DAY = re.compile(r"per_?day|1/d/", re.IGNORECASE)
 
-_DURATION = re.compile(r"(\d{1,12}(\.\d{1,9})?)s", re.ASCII)
+# A duration is a number of seconds with up to nine decimals; some of Google's front ends write it as Go does: "1m30s",
+# "430.5ms".
+_PIECE = r"(\d{1,12}(?:\.\d{1,9})?)(h|ms|m|s)"
+_DURATION = re.compile(f"({_PIECE}){{1,4}}", re.ASCII)
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
-_CONTEXT_WORDS = re.compile(r"token count .*exceeds the maximum|context (length|window)", re.IGNORECASE)
+# Vertex AI: "the input token count is 1048577 but model only supports up to 1048576"
+_CONTEXT_WORDS = re.compile(
+    r"token count .*(exceeds the maximum|only supports up to)|context (length|window)", re.IGNORECASE
+)
+
+# What a wrong key is told, by gateways without the details that say API_KEY_INVALID.
+_KEY_WORDS = re.compile(r"API key (not valid|expired)", re.IGNORECASE)
 
 
 def parse_error(
@@ -95,6 +106,8 @@ def _error(
     hidden = {*secrets, *request.secrets}
     details = list(_details(fields))
     provider_class = _class(fields, details, status)
+    if provider_class is ProviderErrorClass.INVALID_REQUEST and _KEY_WORDS.search(message):
+        provider_class = ProviderErrorClass.AUTH_INVALID
     is_invalid = provider_class is ProviderErrorClass.INVALID_REQUEST
     delay = _retry_delay(details)
     return ProviderError(
@@ -128,10 +141,11 @@ def _class(fields: Mapping[str, Any], details: Iterable[Mapping[str, Any]], stat
 
 
 def _retry_delay(details: Iterable[Mapping[str, Any]]) -> float | None:
-    """Seconds to wait, from a RetryInfo: a duration with up to nine decimals."""
+    """Seconds to wait, from a RetryInfo."""
     for detail in details:
-        if found := _DURATION.fullmatch(_text(detail, "retryDelay")):
-            return float(found[1])
+        text = _text(detail, "retryDelay")
+        if _DURATION.fullmatch(text):
+            return math.fsum(float(number) * _SECONDS[unit] for number, unit in re.findall(_PIECE, text))
     return None
 
 
