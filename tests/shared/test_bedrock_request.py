@@ -12,6 +12,7 @@ from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kova._formats.bedrock import blocks as encoding_blocks
 from kova._formats.bedrock import messages as encoding
 from kova._formats.bedrock.config import BedrockProviderConfig
 from kova._formats.bedrock.request import build_models_request, build_request
@@ -54,7 +55,9 @@ def body(*arguments, **options):
 
 
 def sent(*history, tools=(PING,), **options):
-    return body(list(history), tools, **options)["messages"]
+    """The messages on the wire, without what stands before a history that begins with the model."""
+    messages = body(list(history), tools, **options)["messages"]
+    return messages[1:] if history[0].role is Role.ASSISTANT else messages
 
 
 def call(id="c1", name="ping", **fields):
@@ -138,6 +141,25 @@ def test_blank_texts_and_empty_messages_are_not_sent_and_neighbours_are_merged()
 
 def test_nothing_to_send_is_an_error_before_sending():
     assert "nothing to send" in refusal([user_message(" "), system_message("Be brief.")])
+
+
+def test_a_history_that_begins_with_the_model_has_a_user_before_it():
+    messages = body([user_message(" "), assistant_message("Hello"), user_message("Hi")])["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    assert messages[0]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        [assistant_message("a ", TextBlock(" \n"))],
+        [assistant_message("a "), assistant_message(" ")],
+        [assistant_message("a ", ThinkingBlock("t", "s", {encoding_blocks.OWN: {}}))],
+        [assistant_message("a "), system_message("Be brief.")],
+    ],
+)
+def test_what_is_left_out_at_the_end_does_not_leave_a_blank_there(end):
+    assert sent(user_message("Hi"), *end)[1]["content"] == [{"text": "a"}]
 
 
 def test_a_last_message_of_the_models_does_not_end_in_blanks():
@@ -286,7 +308,7 @@ def test_a_message_with_nothing_but_reasoning_is_not_sent():
 
 def test_tools_and_their_names():
     tools = (PING, ToolDefinition("fs.read", " ", {"type": "object"}))
-    request = build(assistant_message("", call(name="fs.read")), tools)
+    request = build([user_message("Read."), assistant_message("", call(name="fs.read"))], tools)
     written = json.loads(request.body)
     assert written["toolConfig"] == {
         "tools": [
@@ -300,7 +322,7 @@ def test_tools_and_their_names():
             {"toolSpec": {"name": "fs_read", "inputSchema": {"json": {"type": "object", "properties": {}}}}},
         ]
     }
-    assert written["messages"][0]["content"][0]["toolUse"]["name"] == "fs_read"
+    assert written["messages"][1]["content"][0]["toolUse"]["name"] == "fs_read"
     assert request.tool_names.own("fs_read") == "fs.read"
 
 

@@ -32,6 +32,10 @@ KEYS = {False: "bedrock", True: "bedrock told"}
 # were found without tool_result blocks immediately after" where a text stands before them.
 BESIDE_RESULTS = "bedrock beside results"
 
+# Stands before a history that begins with the model, as a trimmed one may: "A conversation must start with a user
+# message".
+_BEGINNING = b'{"role":"user","content":[{"text":"(The conversation goes on.)"}]}'
+
 _OPENINGS = {False: b'{"role":"user","content":[', True: b'{"role":"assistant","content":['}
 
 
@@ -69,7 +73,8 @@ def encode_history(messages: Sequence[ConversationMessage], names: ToolNames, *,
             encoded += turn.encoded()
             turn = _Turn(is_models=is_models)
         turn.add(message, fragment)
-    return encoded + turn.encoded()
+    encoded += turn.encoded()
+    return [_BEGINNING, *encoded] if encoded and encoded[0].startswith(_OPENINGS[True]) else encoded
 
 
 class _Turn:
@@ -98,18 +103,32 @@ class _Turn:
 
 
 def _without_loose_end(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:
-    """The messages, the last one of which does not end in a blank if it is the model's own, to go on from.
+    """The messages, which do not end in a blank or in reasoning if the end is the model's, to go on from.
 
-    "final assistant content cannot end with trailing whitespace"
+    "final assistant content cannot end with trailing whitespace", "The final block in an assistant message cannot be
+    `thinking`"
     """
-    last = messages[-1] if messages else None
-    if last is None or last.role is not Role.ASSISTANT or not last.content:
-        return messages
-    block = last.content[-1]
-    if not isinstance(block, TextBlock) or block.text == block.text.rstrip():
-        return messages
-    ended = ConversationMessage(Role.ASSISTANT, (*last.content[:-1], TextBlock(block.text.rstrip())))
-    return [*messages[:-1], ended]
+    kept = len(messages)
+    while kept and (last := messages[kept - 1]).role in (Role.ASSISTANT, Role.SYSTEM):
+        blocks = list(last.content) if last.role is Role.ASSISTANT else []
+        while blocks and _is_loose(blocks[-1]):
+            blocks.pop()
+        if blocks:
+            if isinstance(end := blocks[-1], TextBlock):
+                blocks[-1] = TextBlock(end.text.rstrip())
+            is_same = len(blocks) == len(last.content) and blocks[-1] == last.content[-1]
+            return messages if is_same and kept == len(messages) else [*messages[: kept - 1], _models(blocks)]
+        kept -= 1
+    return messages[:kept]
+
+
+def _is_loose(block: ContentBlock) -> bool:
+    """Whether a message of the model's must not end with this."""
+    return isinstance(block, ThinkingBlock) or (isinstance(block, TextBlock) and not block.text.strip())
+
+
+def _models(blocks: list[ContentBlock]) -> ConversationMessage:
+    return ConversationMessage(Role.ASSISTANT, tuple(blocks))
 
 
 def _encode(message: ConversationMessage, names: ToolNames, key: str) -> bytes:
