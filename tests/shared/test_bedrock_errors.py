@@ -108,6 +108,20 @@ def test_a_name_may_have_a_namespace_and_an_address(name):
     assert error(400, None, {"Output": {"__type": name}}).provider_class is RATE_LIMITED
 
 
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("Authentication failed: Please make sure your API Key is valid.", AUTH_INVALID),
+        ("Bearer Token has expired", AUTH_INVALID),
+        ("Your API key is not allowed to use this model.", AUTH_FORBIDDEN),
+    ],
+)
+def test_a_wrong_api_key_is_no_missing_permission(message, kind):
+    """R6."""
+    assert error(403, "AccessDeniedException", {"Message": message}).provider_class is kind
+    assert error(403, None, {"Message": message}).provider_class is kind
+
+
 def test_a_quota_of_the_account_is_not_worth_a_retry():
     quota = error(400, "ServiceQuotaExceededException")
     assert (quota.is_quota_exhausted, quota.is_retryable) == (True, False)

@@ -54,6 +54,14 @@ _CONTEXT_WORDS = re.compile(
     r"(input|prompt) is too long|context (length|limit|window|size)|too many (input )?tokens", re.IGNORECASE
 )
 
+# What a wrong or expired API key of Bedrock is told, as an AccessDeniedException: "Authentication failed: Please make
+# sure your API Key is valid.", "Bearer Token has expired"
+_KEY_WORDS = re.compile(
+    r"make sure your API key is valid|(API key|bearer token) (has expired|is (expired|invalid|not valid))"
+    r"|invalid (API key|bearer token)",
+    re.IGNORECASE,
+)
+
 # Front ends write the first with a capital; the last is what a model's own server said, where Bedrock says nothing.
 _MESSAGE_KEYS = ("message", "Message", "originalMessage")
 _TYPE_KEYS = ("__type", "code", "type")
@@ -132,6 +140,8 @@ def _error(
     provider_class = _CLASSES.get(key) or code_class(key)
     if provider_class is None:
         provider_class = ProviderErrorClass.OTHER if status is None else status_class(status)
+    if provider_class is ProviderErrorClass.AUTH_FORBIDDEN and _KEY_WORDS.search(message):
+        provider_class = ProviderErrorClass.AUTH_INVALID
     is_refused = provider_class is ProviderErrorClass.INVALID_REQUEST
     return ProviderError(
         mask(message, hidden),
