@@ -171,9 +171,13 @@ def test_encrypted_reasoning_is_joined_as_bytes():
     pieces = [delta({"reasoningContent": {"redactedContent": text}}) for text in ("b3BhcXVlLQ==", "Ynl0ZXM=")]
     assert streamed(*pieces, end(), stop()).content == redacted
     assert parse({"reasoningContent": {"redactedContent": "b3BhcXVlLWJ5dGVz"}}).content == redacted
-    broken = [delta({"reasoningContent": {"redactedContent": text}}) for text in ("b", "Ynl0ZXM=")]
+
+
+@pytest.mark.parametrize("first", ["b", "é"])
+def test_encrypted_reasoning_that_is_no_base64_is_an_error(first):
+    broken = [delta({"reasoningContent": {"redactedContent": text}}) for text in (first, "Ynl0ZXM=")]
     with pytest.raises(StreamError, match="no base64"):
-        streamed(*broken, end())
+        streamed(*broken, end(), stop())
 
 
 def test_reasoning_ends_where_another_block_begins():

@@ -7,7 +7,6 @@ signed or encrypted goes back: without a signature the API refuses it ("messages
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any
 
 from ...errors import StreamError
@@ -62,5 +61,5 @@ def _joined(pieces: list[str]) -> str:
         return pieces[0]
     try:
         return base64.b64encode(b"".join(map(base64.b64decode, pieces))).decode()
-    except binascii.Error as error:
+    except ValueError as error:
         raise StreamError(f"the stream holds encrypted reasoning that is no base64: {error}") from None
