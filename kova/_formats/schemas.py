@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
-__all__ = ["complete_schema", "is_strict_schema"]
+__all__ = ["complete_schema", "is_strict_schema", "referenced"]
 
 
 def complete_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,6 +33,24 @@ def _with_items(value: Any) -> Any:
 
 
 _VALUES = {"enum", "const", "default", "examples", "required"}  # what is in them is no schema
+
+
+def referenced(root: Any, reference: str) -> Any:
+    """What a reference within a document points to; None where it points to nothing, or out of the document."""
+    base, _, pointer = reference.partition("#")
+    if base:
+        return None
+    value = root
+    for part in unquote(pointer).split("/")[1:]:
+        part = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value
+
 
 _STRICT_KEYWORDS = {
     *("$defs", "$ref", "additionalProperties", "anyOf", "const", "description", "enum", "items", "properties"),

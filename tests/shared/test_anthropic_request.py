@@ -12,7 +12,8 @@ from kova._formats import anthropic, openai
 from kova._formats.anthropic import messages as encoding
 from kova._formats.anthropic.config import AnthropicProviderConfig
 from kova._formats.anthropic.request import _warn_of, build_models_request, build_request
-from kova._formats.anthropic.schemas import input_schema, output_schema
+from kova._formats.anthropic.schemas import output_schema
+from kova._formats.input_schema import input_schema
 from kova._formats.openai.config import OpenAIProviderConfig
 from kova.config import InferenceConfig, ResponseFormat
 from kova.errors import ProviderError, ProviderErrorClass, SerializationError

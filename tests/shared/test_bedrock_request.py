@@ -306,6 +306,18 @@ def test_a_message_with_nothing_but_reasoning_is_not_sent():
 # ---- tools
 
 
+def test_a_schema_has_no_alternatives_for_all_arguments():
+    """Claude on Bedrock refuses all tools for one such schema."""
+    one = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    parameters = {"anyOf": [{"$ref": "#/$defs/One"}, {"properties": {"m": {}}}], "$defs": {"One": one}}
+    written = body(user_message("Hi"), [ToolDefinition("pick", "", parameters)])["toolConfig"]["tools"][0]
+    assert written["toolSpec"]["inputSchema"]["json"] == {
+        "$defs": {"One": one},
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "m": {}},
+    }
+
+
 def test_tools_and_their_names():
     tools = (PING, ToolDefinition("fs.read", " ", {"type": "object"}))
     request = build([user_message("Read."), assistant_message("", call(name="fs.read"))], tools)

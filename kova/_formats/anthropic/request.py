@@ -12,6 +12,7 @@ from ..._log import log
 from ...config import InferenceConfig
 from ...errors import ProviderError, ProviderErrorClass, SerializationError
 from ...messages import ConversationMessage
+from ..input_schema import input_schema
 from ..kept_tools import kept_by_identity
 from ..request_body import joined_body
 from ..secrets import request_secrets
@@ -20,7 +21,7 @@ from ..wire import WireRequest
 from .config import AnthropicProviderConfig, api_headers
 from .messages import encode_history, system_prompt
 from .models import Family, family_of
-from .schemas import input_schema, output_schema
+from .schemas import output_schema
 from .urls import messages_url, models_url
 
 if TYPE_CHECKING:

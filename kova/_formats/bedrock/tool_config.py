@@ -15,8 +15,8 @@ from attrs import frozen
 
 from ... import _json
 from ...config import InferenceConfig, ResponseFormat
+from ..input_schema import input_schema
 from ..kept_tools import kept_by_identity
-from ..schemas import complete_schema
 from ..tool_names import NameRule, ToolNames
 from .errors import request_error
 
@@ -112,4 +112,4 @@ def _spec(name: str, description: str, parameters: Mapping[str, Any]) -> bytes:
     spec: dict[str, Any] = {"name": name}
     if description.strip():  # an empty one is refused
         spec["description"] = description
-    return _json.dumps({"toolSpec": {**spec, "inputSchema": {"json": complete_schema(parameters)}}})
+    return _json.dumps({"toolSpec": {**spec, "inputSchema": {"json": input_schema(parameters)}}})

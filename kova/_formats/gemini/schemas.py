@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
 
-from ..schemas import complete_schema
+from ..schemas import complete_schema, referenced
 
 __all__ = ["clean_schema", "parameters_schema"]
 
@@ -81,7 +80,7 @@ class _Cleaner:
         A schema that contains itself is written out once. Below that only its type is said: the API follows cycles no
         more than a few times, and refuses one that runs through required properties.
         """
-        target = _lookup(self._root, reference)
+        target = referenced(self._root, reference)
         if not isinstance(target, Mapping):
             return self.clean(beside)
         if reference in self._followed or not self._left:
@@ -93,23 +92,6 @@ class _Cleaner:
             return {**self.clean(target), **self.clean(beside)}
         finally:
             self._followed.pop()
-
-
-def _lookup(root: Any, reference: str) -> Any:
-    """What a reference within a document points to; None where it points to nothing, or out of the document."""
-    base, _, pointer = reference.partition("#")
-    if base:
-        return None
-    value = root
-    for part in unquote(pointer).split("/")[1:]:
-        part = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, Mapping):
-            value = value.get(part)
-        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
-            value = value[int(part)]
-        else:
-            return None
-    return value
 
 
 def _make_enum(schema: dict[str, Any]) -> None:
