@@ -14,11 +14,14 @@ from typing import Any
 from .. import _json
 from .secrets import mask, mask_url
 
-__all__ = ["body_text", "error_fields", "error_message", "failure_message", "json_body", "status_text"]
+__all__ = ["body_text", "error_fields", "error_message", "failure_message", "is_error", "json_body", "status_text"]
 
 # In the order in which they are looked for; `error` is last but nested deeper ones are, since beside a message it is
 # no more than its kind: {"error": "Bad Request", "message": "the model is not loaded"}.
-_MESSAGE_KEYS = ("message", "msg", "detail", "details", "error_description", "error", "errors", "title", "reason")
+_MESSAGE_KEYS = (
+    *("message", "msg", "detail", "details", "error_description", "error_msg", "status_msg", "error", "errors"),
+    *("base_resp", "fault", "faultstring", "title", "reason"),  # MiniMax; Apigee
+)
 
 DEEPEST = 6
 MOST_ITEMS = 5
@@ -44,6 +47,9 @@ def error_fields(payload: Any) -> Mapping[str, Any]:
     if not isinstance(payload, Mapping):
         return {}
     error = payload.get("error")
+    status = payload.get("base_resp")
+    if error is None and isinstance(status, Mapping):  # MiniMax
+        return status
     if isinstance(error, str):
         return {**payload, "message": payload.get("message") or error}
     return error if isinstance(error, Mapping) and error else payload
@@ -52,6 +58,14 @@ def error_fields(payload: Any) -> Mapping[str, Any]:
 def error_message(payload: Any) -> str:
     """What a payload says is wrong; empty where it does not say."""
     return _words(payload, DEEPEST)
+
+
+def is_error(payload: Mapping[str, Any]) -> bool:
+    """Whether what is no answer is an error that is not nested: vLLM, SGLang, Mistral, FastAPI, Cloudflare."""
+    if payload.get("object") == "error" or "detail" in payload:
+        return True
+    says = any(payload.get(name) for name in ("message", "msg", "error_msg", "errors"))
+    return says and "object" not in payload and bool(error_message(payload))
 
 
 def _words(value: Any, depth: int) -> str:

@@ -8,13 +8,24 @@ from typing import Any, Protocol
 from .. import _json
 from .._wire.sse import SSEParser
 from ..responses import StopEvent, StreamEvent
+from .error_body import json_body
 from .stream_driver import StreamDriver, odd_value
 from .wire import WireRequest
 
-__all__ = ["DONE", "EventStreamParser", "PayloadReader"]
+__all__ = ["DONE", "EventStreamParser", "PayloadReader", "run_together"]
 
 DONE = b"[DONE]"
 """The last payload of an OpenAI-compatible stream; gateways put it at the end of streams of other formats too."""
+
+
+def run_together(payload: bytes) -> list[bytes]:
+    """The payloads in what should be one: servers leave out the blank line between two events.
+
+    Args:
+        payload: What is no JSON as a whole.
+    """
+    lines = [line for line in payload.split(b"\n") if line.strip()]
+    return lines if len(lines) > 1 and isinstance(json_body(lines[0]), dict) else []
 
 
 class PayloadReader(Protocol):
@@ -63,6 +74,11 @@ class EventStreamParser(StreamDriver[bytes]):
                 if payload.strip() == DONE:
                     self._read_done()
                     return
+                if lines := run_together(payload):
+                    self._read(lines, events)
+                    if self.finished:
+                        return
+                    continue
                 value = odd_value(payload, self._request.secrets)
             if read(value, events):
                 self.finished = True

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+", re.ASCII)
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
     """Seconds to wait, from the headers of an answer; None where they do not say it, or say nonsense.
 
-    `retry-after-ms` (OpenAI, Azure, Anthropic) comes before `Retry-After`, which is the same rounded. The latter is a
+    `retry-after-ms` (OpenAI, Azure, Anthropic; `x-ms-retry-after-ms` at older services of Azure) comes before `Retry-After`, which is the same rounded. The latter is a
     number of seconds, a fraction at some servers, or an HTTP date; one in the past means that there is nothing to
     wait for.
 
@@ -22,7 +22,7 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
         headers: The answer's headers, the names in lower case.
         now: The time in seconds since the epoch.
     """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
+    milliseconds = _number(headers.get("retry-after-ms") or headers.get("x-ms-retry-after-ms") or "")
     if milliseconds is not None:
         return milliseconds / 1000
     text = headers.get("retry-after", "").strip()

@@ -88,7 +88,7 @@ def test_a_stream_that_ends_early_is_an_error_and_never_an_answer(case):
 def test_a_stream_that_is_cut_after_its_finish_reason_is_the_same_answer(case):
     stream = STREAMS[case]
     whole = play([stream])
-    mark = stream.find(b'"finish_reason":"')
+    mark = stream.rfind(b'"finish_reason":"')
     end_of_line = stream.find(b"\n", mark)
     if isinstance(whole, tuple) or mark < 0 or end_of_line < 0:
         return

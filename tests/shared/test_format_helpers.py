@@ -188,6 +188,7 @@ NOW = 1_700_000_000.0
         ({"retry-after": "0"}, 0.0),
         ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5),
         ({"retry-after-ms": "nonsense", "retry-after": "2"}, 2.0),
+        ({"x-ms-retry-after-ms": "1500", "retry-after": "2"}, 1.5),
         ({"retry-after": formatdate(NOW + 90, usegmt=True)}, 90.0),
         ({"retry-after": formatdate(NOW - 90, usegmt=True)}, 0.0),
         ({"retry-after": "Tue Nov 14 22:14:20 2023"}, 60.0),

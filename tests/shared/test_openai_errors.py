@@ -114,6 +114,7 @@ def test_an_exhausted_quota_is_not_worth_a_retry(code):
         fault(code="context_length_exceeded"),
         fault(code=400, type="exceed_context_size_error"),
         fault(type="BadRequestError", message="This model's maximum context length is 8192 tokens."),
+        fault(code="tokens_limit_reached", message="Request body too large for the model. Max size: 8000 tokens."),
         fault(message="The prompt is too long: 9001 tokens"),
     ],
 )
@@ -122,6 +123,51 @@ def test_a_prompt_that_is_too_long_is_told_apart(body):
     assert too_long.is_context_length
     assert too_long.provider_class is INVALID_REQUEST
     assert not error(400, fault(message="max_tokens is too large")).is_context_length
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+        "Requested token count exceeds the model's maximum context length of 202752 tokens.",
+        "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
+        "Trying to keep the first 4519 tokens when context the overflows. However, the model is loaded with context "
+        "length of only 4096 tokens",
+        "Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000",
+        "This model's maximum prompt length is 131072 but the request contains 150000 tokens.",
+        "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+        "Invalid request: Your request exceeded model token limit: 8192",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "Prompt exceeds max length",
+        "input length and `max_tokens` exceed context limit: 188000 + 20000 > 200000",
+        "litellm.ContextWindowExceededError: litellm.BadRequestError: x",
+        "Input tokens exceed the configured limit of 272000 tokens.",
+        "Prompt too long: 5152 tokens exceeds max_seq_len 2048",
+    ],
+)
+def test_hosts_have_many_words_for_a_prompt_that_is_too_long(message):
+    assert error(400, fault(message=message)).is_context_length
+
+
+def test_what_no_later_call_mends_is_not_worth_a_retry():
+    full = error(500, fault(code=500, type="server_error", message="Context size has been exceeded."))
+    assert (full.provider_class, full.is_context_length, full.is_retryable) == (INVALID_REQUEST, True, False)
+    large = error(413, fault(code="rate_limit_exceeded", type="tokens", message="Request too large: reduce it"))
+    assert not large.is_retryable
+    busy = error(429, fault(code="rate_limit_exceeded", message="too many tokens in this minute"))
+    assert busy.is_retryable
+    assert not busy.is_context_length
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(1002, RATE_LIMITED), (1004, AUTH_INVALID), (1024, OVERLOADED), (2013, INVALID_REQUEST)]
+)
+def test_a_number_of_minimax_is_understood_with_any_status(number, kind):
+    body = {"choices": None, "base_resp": {"status_code": number, "status_msg": "not today"}}
+    for failure in (error(400, body), payload_error(body["base_resp"], REQUEST, in_stream=True)):
+        assert (failure.provider_class, str(failure)) == (kind, "not today")
 
 
 # ---- inside a successful answer

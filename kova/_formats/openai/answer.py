@@ -7,7 +7,9 @@ from typing import Any
 from ...errors import ProviderErrorClass
 from ...messages import ThinkingBlock
 from ...responses import StopEvent, StopReason, StreamEvent, TextDelta, ThinkingDelta, UsageEvent
+from ..error_body import is_error
 from ..wire import WireRequest
+from .content import content_parts, reasoning
 from .errors import answer_error, payload_error
 from .hosts import host_of
 from .messages import REASONING_FIELD
@@ -19,13 +21,19 @@ __all__ = ["AnswerReader"]
 _STOP_REASONS = {
     StopReason.END_TURN: "stop eos eos_token end_turn complete completed",  # "eos": Together, TGI, watsonx
     StopReason.TOOL_USE: "tool_calls tool_call tool_use function_call",
-    StopReason.MAX_TOKENS: "length max_tokens max_output_tokens model_length",  # "model_length": Mistral
+    # "model_length": Mistral; the last one: Zhipu, and Claude behind gateways
+    StopReason.MAX_TOKENS: "length max_tokens max_output_tokens model_length model_context_window_exceeded",
     StopReason.STOP_SEQUENCE: "stop_sequence",
-    StopReason.CONTENT_FILTER: "content_filter content_filtered safety recitation sensitive",  # "sensitive": Zhipu
+    # "sensitive": Zhipu; then Gemini's and Bedrock's, behind gateways
+    StopReason.CONTENT_FILTER: """
+        content_filter content_filtered safety recitation sensitive
+        prohibited_content blocklist spii guardrail_intervened""",
     StopReason.REFUSAL: "refusal",
 }
 _STOP_REASON = {word: reason for reason, words in _STOP_REASONS.items() for word in words.split()}
 _UNKNOWN = object()
+
+_NO_REASON = frozenset({"", "null"})  # "null": DashScope and others, on every chunk but the last
 
 
 class AnswerReader:
@@ -73,7 +81,7 @@ class AnswerReader:
                 and text.isascii()
                 and choice.get("index") == self._index
                 and choice.get("finish_reason") is None
-                and not (chunk.get("error") or chunk.get("usage") or self._half)
+                and not (chunk.get("error") or choice.get("error") or chunk.get("usage") or self._half)
             ):
                 if text:
                     events.append(TextDelta(text))
@@ -95,12 +103,13 @@ class AnswerReader:
             self._read_list(chunk, events)
             return
         choices = chunk.get("choices")
-        if chunk.get("error") or (choices is None and _is_error(chunk)):
-            raise payload_error(chunk, self._request, in_stream=self._in_stream)
+        error = _error_of(chunk, has_choices=choices is not None)
+        if error is not None:
+            raise payload_error(error, self._request, in_stream=self._in_stream)
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and self._is_ours(choice.get("index")):
                 self._read_choice(choice, events)
-        self._read_usage(chunk.get("usage"), events)
+        self._read_usage(chunk.get("usage") or _fields(chunk.get("x_groq")).get("usage"), events)
         model = chunk.get("model")
         if isinstance(model, str) and model:  # empty in Azure's first chunk
             self.model = model
@@ -117,14 +126,11 @@ class AnswerReader:
             self._index = index
         return index == self._index or index is None
 
-    def _finish(self, choice: dict[str, Any], events: list[StreamEvent]) -> None:
-        reason = str(choice["finish_reason"])
-        self._read_usage(choice.get("usage"), events)  # Moonshot has it here
-        if error := choice.get("error"):
-            raise payload_error({"error": error}, self._request, in_stream=self._in_stream)
-        if reason == "error":  # OpenRouter; what came before is not an answer
+    def _finish(self, reason: str, events: list[StreamEvent]) -> None:
+        if reason.lower() == "error":  # OpenRouter, Mistral; what came before is not an answer
             message = "the provider broke the answer off and does not say why"
             raise answer_error(message, self._request, ProviderErrorClass.OVERLOADED)
+        self._tool_calls.finish(events)
         if self.finish_reason is None:
             self.finish_reason = reason
 
@@ -135,23 +141,33 @@ class AnswerReader:
             self._read_delta(delta, events, whole=False)
         elif isinstance(message, dict) and not self._has_deltas:  # after deltas it is a summary of them
             self._read_delta(message, events, whole=True)
-        if choice.get("finish_reason"):
-            self._finish(choice, events)
+        self._read_usage(choice.get("usage"), events)  # Moonshot has it here
+        if error := choice.get("error"):
+            raise payload_error({"error": error}, self._request, in_stream=self._in_stream)
+        reason = choice.get("finish_reason")
+        if isinstance(reason, dict):  # SGLang: {"type": "stop", "matched": …}
+            reason = reason.get("type")
+        if isinstance(reason, str) and reason not in _NO_REASON:
+            self._finish(reason, events)
 
     def _read_delta(self, delta: dict[str, Any], events: list[StreamEvent], *, whole: bool) -> None:
-        self._read_thinking(_reasoning(delta), events)
+        self._read_thinking(reasoning(delta), events)
         content = delta.get("content")
         if isinstance(content, str):
             self._read_text(content, events)
-        elif isinstance(content, list):
+        elif content:
             self._read_parts(content, events)
-        refusal = delta.get("refusal")
+        self._read_refusal(delta.get("refusal"), events)
+        calls = delta.get("tool_calls") or _old_call(delta)
+        if isinstance(calls, dict):
+            calls = [calls]
+        if calls and isinstance(calls, list):
+            self._read_calls(calls, events, whole=whole)
+
+    def _read_refusal(self, refusal: Any, events: list[StreamEvent]) -> None:
         if refusal and isinstance(refusal, str):  # in place of content, with finish_reason "stop"
             self._has_refused = True
             self._read_text(refusal, events)
-        calls = delta.get("tool_calls")
-        if calls and isinstance(calls, list):
-            self._read_calls(calls, events, whole=whole)
 
     def _read_text(self, text: str, events: list[StreamEvent]) -> None:
         """Text that may hold half a character: JavaScript gateways cut between the surrogates of a pair."""
@@ -169,14 +185,15 @@ class AnswerReader:
             if self._reasoning_field is not None:
                 self._reasoning.append(text)
 
-    def _read_parts(self, parts: list[Any], events: list[StreamEvent]) -> None:
+    def _read_parts(self, content: Any, events: list[StreamEvent]) -> None:
         """Content in parts, as Mistral's reasoning models give it."""
-        for part in parts:
-            if isinstance(part, dict):
-                if part.get("type") == "thinking":
-                    self._read_thinking(_text_of(part.get("thinking")), events)
-                else:
-                    self._read_text(_text_of(part), events)
+        for kind, text in content_parts(content):
+            if kind == "reasoning":
+                self._read_thinking(text, events)
+            elif kind == "refusal":
+                self._read_refusal(text, events)
+            else:
+                self._read_text(text, events)
 
     def _read_calls(self, calls: list[Any], events: list[StreamEvent], *, whole: bool) -> None:
         if self._reasoning:  # only a message with calls has to take its reasoning back
@@ -191,28 +208,23 @@ class AnswerReader:
             events.append(UsageEvent(read_usage(usage)))
 
 
-def _is_error(chunk: dict[str, Any]) -> bool:
-    """Whether something without choices is an error that is not nested: vLLM, SGLang, Mistral, FastAPI."""
-    if chunk.get("object") == "error" or "detail" in chunk:
-        return True
-    return bool(chunk.get("message")) and not chunk.keys().isdisjoint({"code", "type", "status"})
+def _error_of(chunk: dict[str, Any], *, has_choices: bool) -> dict[str, Any] | None:
+    """What in a chunk reports an error, if anything does."""
+    if chunk.get("error"):
+        return chunk
+    if error := _fields(chunk.get("x_groq")).get("error"):  # "why a stream was stopped early"
+        return {"error": error}
+    status = _fields(chunk.get("base_resp"))  # MiniMax, whose errors come with HTTP 200
+    if status.get("status_code"):
+        return status
+    return chunk if not has_choices and is_error(chunk) else None
 
 
-def _reasoning(delta: dict[str, Any]) -> str:
-    """The reasoning in a delta. Servers that repeat it in several fields mean it once."""
-    for name in ("reasoning_content", "reasoning"):
-        text = delta.get(name)
-        if text and isinstance(text, str):
-            return text
-    details = delta.get("reasoning_details")  # OpenRouter; encrypted ones have neither text nor summary
-    if not isinstance(details, list):
-        return ""
-    pieces = [item.get("text") or item.get("summary") for item in details if isinstance(item, dict)]
-    return "".join([piece for piece in pieces if isinstance(piece, str)])
+def _old_call(delta: dict[str, Any]) -> list[dict[str, Any]]:
+    """A call in the form that came before `tool_calls`; there is at most one."""
+    call = delta.get("function_call")
+    return [{"index": 0, "function": call}] if isinstance(call, dict) else []
 
 
-def _text_of(content: Any) -> str:
-    """The text of a content part, of a list of them, or of a text in its place."""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    return "".join([text for text in texts if isinstance(text, str)])
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

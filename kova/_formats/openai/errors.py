@@ -9,6 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from ...errors import KovaError, ProviderError, ProviderErrorClass, StreamError
+from ..context_length import says_too_long
 from ..error_body import error_fields, error_message, failure_message, json_body
 from ..error_classes import code_class, request_id, status_class
 from ..retry_after import retry_after
@@ -51,16 +52,26 @@ _VAGUE = {
     "server": ProviderErrorClass.OVERLOADED,
 }
 
+# MiniMax's own codes; https://platform.minimax.io/docs/api-reference/errorcode
+_NUMBERS = {
+    **dict.fromkeys((1002, 1039, 1041, 2045, 2056), ProviderErrorClass.RATE_LIMITED),
+    **dict.fromkeys((1004, 2049), ProviderErrorClass.AUTH_INVALID),
+    **dict.fromkeys((1000, 1001, 1024, 1033), ProviderErrorClass.OVERLOADED),
+    **dict.fromkeys((1026, 1027, 1042, 2013), ProviderErrorClass.INVALID_REQUEST),
+}
+
 # Where an error says what it is, in words and as the HTTP status that it would have.
 _KINDS = ("code", "type", "status", "error_type")
 _CODES = ("code", "status", "status_code", "statusCode")
 
 _QUOTA = frozenset({"billinghardlimitreached", "billingnotactive", "exceededcurrentquota", "insufficientquota"})
-_CONTEXT = frozenset({"contextlengthexceeded", "contextwindowexceeded", "exceedcontextsize"})
-_CONTEXT_WORDS = re.compile(
-    r"context (length|window|size)|(prompt|input) is too long|too many (input )?tokens|reduce the length of the",
-    re.IGNORECASE,
-)
+_CONTEXT = frozenset({"contextlengthexceeded", "contextwindowexceeded", "exceedcontextsize", "tokenslimitreached"})
+# Classes of errors whose words may say that the prompt is too long; that of a rate may speak of too many tokens, too.
+_MAY_BE_CONTEXT = (ProviderErrorClass.INVALID_REQUEST, ProviderErrorClass.OVERLOADED, ProviderErrorClass.OTHER)
+
+# Where an answer of status 400 or 429 has no better word for it: xAI and Gemini; xAI and Zhipu.
+_KEY_WORDS = re.compile(r"(incorrect|invalid) api key|api key not valid", re.IGNORECASE)
+_QUOTA_WORDS = re.compile(r"used all available credits|insufficient (balance|credits)|余额不足", re.IGNORECASE)
 
 
 def parse_error(
@@ -134,10 +145,17 @@ class _Kind:
 def _classify(fields: Mapping[str, Any], message: str, status: int | None) -> _Kind:
     names = _names(fields)
     provider_class = _class(names, fields, status)
-    is_context_length = not _CONTEXT.isdisjoint(names) or (
-        provider_class is ProviderErrorClass.INVALID_REQUEST and _CONTEXT_WORDS.search(message) is not None
+    if provider_class is ProviderErrorClass.INVALID_REQUEST and _KEY_WORDS.search(message):
+        provider_class = ProviderErrorClass.AUTH_INVALID
+    is_context_length = not _CONTEXT.isdisjoint(names) or (provider_class in _MAY_BE_CONTEXT and says_too_long(message))
+    if is_context_length or status == 413:
+        # No later call is better off: llama.cpp's 500 "Context size has been exceeded", and Groq's 413 of the code
+        # "rate_limit_exceeded", for a request that is more than a whole minute's tokens.
+        provider_class = ProviderErrorClass.INVALID_REQUEST
+    is_quota_exhausted = not _QUOTA.isdisjoint(names) or (
+        provider_class is ProviderErrorClass.RATE_LIMITED and _QUOTA_WORDS.search(message) is not None
     )
-    return _Kind(provider_class, not _QUOTA.isdisjoint(names), is_context_length)
+    return _Kind(provider_class, is_quota_exhausted, is_context_length)
 
 
 def _class(names: list[str], fields: Mapping[str, Any], status: int | None) -> ProviderErrorClass:
@@ -161,4 +179,7 @@ def _names(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _numeric_class(fields: Mapping[str, Any]) -> ProviderErrorClass | None:
-    return next((kind for kind in map(code_class, map(fields.get, _CODES)) if kind is not None), None)
+    kinds = [code_class(fields.get(key)) for key in _CODES]
+    if isinstance(number := fields.get("status_code"), int):
+        kinds.append(_NUMBERS.get(number))
+    return next((kind for kind in kinds if kind is not None), None)

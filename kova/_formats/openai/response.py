@@ -7,7 +7,7 @@ from typing import Any
 from ..._assembly import Assembler
 from ...errors import ProviderError, ProviderErrorClass
 from ...responses import ModelInfo, ModelResponse, StreamEvent
-from ..error_body import body_text, json_body
+from ..error_body import body_text, error_message, json_body
 from ..wire import WireRequest
 from .answer import AnswerReader
 from .errors import answer_error, payload_error
@@ -51,7 +51,8 @@ def parse_response(body: bytes, content_type: str, request: WireRequest) -> Mode
 def _no_answer(value: Any, request: WireRequest) -> ProviderError:
     if isinstance(value, dict) and "choices" in value:  # null at OpenRouter and vLLM, as a passing fault
         return answer_error("the provider answered without any choice", request, ProviderErrorClass.OVERLOADED)
-    return answer_error("the answer is JSON, but no chat completion", request)
+    said = error_message(value)
+    return answer_error(f"the answer is JSON, but no chat completion{said and f': {said}'}", request)
 
 
 def parse_models(body: bytes) -> list[ModelInfo]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ... import _json
 from ...responses import StreamEvent
-from ..event_stream import DONE, EventStreamParser
+from ..event_stream import DONE, EventStreamParser, run_together
 from ..stream_driver import odd_value
 from ..wire import WireRequest
 from .answer import AnswerReader
@@ -39,5 +39,10 @@ class StreamParser(EventStreamParser):
                 if payload.strip() == DONE:
                     self.finished = True
                     return
+                if lines := run_together(payload):
+                    self._read(lines, events)
+                    if self.finished:
+                        return
+                    continue
                 chunk = odd_value(payload, self._request.secrets)
             read(chunk, events)

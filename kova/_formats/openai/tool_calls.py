@@ -2,7 +2,7 @@
 
 OpenAI numbers its calls, and gives id and name on a call's first piece. Others leave the number out or say 0 for each
 call, repeat id and name on every piece, change the id on the way, give two calls one id or none any, send the name in
-two pieces, or repeat the whole call at the end. Number, id and name together still tell the calls apart.
+two pieces, put `{}` before the arguments, or repeat the whole call at the end. Number, id and name together still tell the calls apart.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ..wire import WireRequest
 from .messages import EXTRA_CONTENT
 
 __all__ = ["ToolCallReader"]
+
+NO_ARGUMENTS = "{}"
 
 MOST_CHECKS = 16  # of a call's arguments for being complete: keeps the time linear in what the server sends
 
@@ -45,6 +47,7 @@ class _Call:
         name: Its name on the wire.
         pieces: Those of its arguments.
         checks: How often the arguments were looked at.
+        is_held: The arguments are `{}` and were not handed out yet: gateways put that before the real ones.
     """
 
     position: int
@@ -54,6 +57,7 @@ class _Call:
     name: str
     pieces: list[str] = field(factory=list)
     checks: int = 0
+    is_held: bool = False
 
     def arguments(self) -> dict[str, Any] | None:
         """The arguments, if they are complete."""
@@ -92,6 +96,13 @@ class ToolCallReader:
                     piece.index = position
                 self._read_piece(piece, events)
 
+    def finish(self, events: list[StreamEvent]) -> None:
+        """Add the events that are due when no more deltas come."""
+        for call in self._calls:
+            if call.is_held:
+                call.is_held = False
+                events.append(self._event(call, NO_ARGUMENTS))
+
     def _read_piece(self, piece: _Piece, events: list[StreamEvent]) -> None:
         call = self._call_of(piece)
         if call is not None:
@@ -100,7 +111,7 @@ class ToolCallReader:
             if piece.id or piece.name or piece.arguments:
                 self._begin(piece, events)
         elif self._continue(call, piece) or piece.arguments or piece.extra:
-            events.append(self._event(call, piece))
+            events.append(self._event(call, piece.arguments, piece.extra))
 
     def _call_of(self, piece: _Piece) -> _Call | None:
         """The call that a piece continues; None for the first piece of a new one."""
@@ -141,7 +152,8 @@ class ToolCallReader:
         if begins and parse_arguments(piece.arguments) == (known, None):
             piece.arguments = ""
             return call
-        return None if piece.name else call
+        is_same = call.is_held and bool(piece.id) and piece.id == call.server_id
+        return None if piece.name and not is_same else call
 
     def _begin(self, piece: _Piece, events: list[StreamEvent]) -> None:
         position = len(self._calls)
@@ -155,7 +167,8 @@ class ToolCallReader:
             self._by_index[piece.index] = call
         if piece.arguments:
             call.pieces.append(piece.arguments)
-        event = self._event(call, piece)
+        call.is_held = piece.arguments.strip() == NO_ARGUMENTS
+        event = self._event(call, "" if call.is_held else piece.arguments, piece.extra)
         if not is_usable:
             event.provider_metadata = {**(event.provider_metadata or {}), MADE_UP_ID: True}
         events.append(event)
@@ -173,21 +186,37 @@ class ToolCallReader:
             call.name = piece.name or call.name
         elif not call.pieces and piece.name:
             call.name += piece.name
-        if piece.arguments:
-            call.pieces.append(piece.arguments)
+        self._add_arguments(call, piece)
         return (call.id, call.name) != before
 
-    def _event(self, call: _Call, piece: _Piece) -> ToolUseDelta:
+    def _add_arguments(self, call: _Call, piece: _Piece) -> None:
+        if not piece.arguments:
+            return
+        if call.is_held:
+            call.is_held = False
+            call.pieces.clear()
+            if not piece.arguments.lstrip().startswith("{"):  # else here they are, and the `{}` was none of them
+                piece.arguments = NO_ARGUMENTS + piece.arguments
+        elif not call.pieces and piece.arguments.strip() == NO_ARGUMENTS:
+            call.pieces.append(piece.arguments)
+            call.is_held = True
+            piece.arguments = ""
+            return
+        call.pieces.append(piece.arguments)
+
+    def _event(self, call: _Call, arguments: str, extra: Any = None) -> ToolUseDelta:
         name = self._request.tool_names.own(call.name)
-        metadata = {EXTRA_CONTENT: piece.extra} if piece.extra else None
-        return ToolUseDelta(call.id, name, piece.arguments, metadata, call.position)
+        metadata = {EXTRA_CONTENT: extra} if extra else None
+        return ToolUseDelta(call.id, name, arguments, metadata, call.position)
 
 
 def _piece(entry: dict[str, Any]) -> _Piece:
     function = entry.get("function")
     if not isinstance(function, dict):
-        function = {}
+        function = entry  # name and arguments may be beside the id
     index, call_id, name = entry.get("index"), entry.get("id"), function.get("name")
+    if isinstance(index, str) and index.isdecimal():
+        index = int(index)
     return _Piece(
         index=index if isinstance(index, int) else None,
         id="" if call_id is None else str(call_id),

@@ -19,8 +19,13 @@ def read_usage(usage: Mapping[str, Any]) -> UsageStats:
     prompt = _count(usage, "prompt_tokens", "input_tokens")
     cache_read = _count(prompt_details, "cached_tokens")
     if cache_read is None:
-        cache_read = _count(usage, "prompt_cache_hit_tokens", "cached_tokens")  # DeepSeek; Moonshot
+        # DeepSeek; Moonshot; Mistral; Claude behind gateways
+        cache_read = _count(
+            usage, "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens", "cache_read_input_tokens"
+        )
     cache_creation = _count(prompt_details, "cache_write_tokens", "cache_creation_tokens")  # OpenRouter; LiteLLM
+    if cache_creation is None:
+        cache_creation = _count(usage, "cache_creation_input_tokens")
     thinking = _count(_details(usage, "completion_tokens_details"), "reasoning_tokens")
     if thinking is None:
         thinking = _count(usage, "reasoning_tokens")
@@ -41,7 +46,7 @@ def read_usage(usage: Mapping[str, Any]) -> UsageStats:
 
 def _is_on_top(prompt: int | None, output: int, thinking: int, total: int | None) -> bool:
     """Whether reasoning is counted apart from the completion: xAI does so, OpenAI counts it in."""
-    if prompt is None or total is None:
+    if prompt is None or total is None or thinking > output:
         return thinking > output
     return total == prompt + output + thinking
 
@@ -54,6 +59,8 @@ def _details(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _count(fields: Mapping[str, Any], *names: str) -> int | None:
     for name in names:
         value = fields.get(name)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # a server whose language has no integers
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
     return None
