@@ -422,6 +422,21 @@ def test_tool_choice(choice, written):
     assert body(user_message("Hi"), tools, InferenceConfig(tool_choice=choice))["tool_choice"] == written
 
 
+@pytest.mark.parametrize(
+    ("model", "choice", "thinking"),
+    [
+        ("claude-opus-4-6", "required", None),
+        ("claude-opus-4-6", "ping", None),
+        ("claude-opus-4-6", "auto", {"type": "adaptive"}),
+        ("claude-opus-4-6", "none", {"type": "adaptive"}),
+        ("claude-opus-5", "required", {"type": "disabled"}),
+    ],
+)
+def test_a_call_that_is_forced_goes_without_thinking(model, choice, thinking):
+    asked = InferenceConfig(model=model, tool_choice=choice)
+    assert body(user_message("Hi"), (PING,), asked).get("thinking") == thinking
+
+
 @pytest.mark.parametrize("choice", ["auto", "none"])
 def test_a_choice_that_changes_nothing_is_left_out_without_tools(choice):
     assert "tool_choice" not in body(user_message("Hi"), (), InferenceConfig(tool_choice=choice))

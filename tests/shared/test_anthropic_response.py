@@ -467,7 +467,7 @@ def test_payloads_that_are_no_events_are_passed_over():
     ("body", "message"),
     [
         (b'{"status":"ok"}', "JSON, but no message$"),
-        (b'{"detail":"Not Found"}', "JSON, but no message: Not Found"),
+        (b'{"detail":"Not Found"}', "Not Found"),
         (b"3", "JSON, but no message"),
         (b"", "the answer is not JSON"),
         (b'{"content":[', "the answer is not JSON"),

@@ -8,6 +8,7 @@ from ..._assembly import merge_usage
 from ..._log import log
 from ...errors import StreamError
 from ...responses import StopEvent, StopReason, StreamEvent, TextDelta, UsageEvent, UsageStats
+from ..error_body import is_error
 from ..text_pieces import TextPieces
 from ..wire import WireRequest
 from .block_readers import BlockReader, CallReader, Calls, RawReader, TextReader, ThinkingReader, arguments_text
@@ -24,13 +25,20 @@ _STOP_REASONS = {
     "stop_sequence": StopReason.STOP_SEQUENCE,
     "pause_turn": StopReason.PAUSE_TURN,
     "refusal": StopReason.REFUSAL,
+    # OpenAI's, which gateways to it let through
+    "stop": StopReason.END_TURN,
+    "tool_calls": StopReason.TOOL_USE,
+    "length": StopReason.MAX_TOKENS,
+    "content_filter": StopReason.CONTENT_FILTER,
 }
 
 # What ends an answer in the middle of its last block: "the truncated response contains an incomplete tool use block".
-_CUTTING = ("max_tokens", "model_context_window_exceeded", "refusal")
+_CUTTING = ("max_tokens", "model_context_window_exceeded", "refusal", "length", "content_filter")
 
 # The block that a delta belongs to which comes without the start of one.
 _IMPLIED = {"text_delta": "text", "thinking_delta": "thinking"}
+
+_IS_OF: dict[type[BlockReader], str] = {TextReader: "text", ThinkingReader: "thinking"}
 
 _NONE = -1  # an index that no block has
 
@@ -88,7 +96,7 @@ class AnswerReader:
     def _read_any(self, value: Any, events: list[StreamEvent]) -> bool:
         """Read an event that may be anything."""
         if not isinstance(value, dict):
-            return False
+            return self._read_list(value)
         match value.get("type"):
             case "content_block_start":
                 self._begin(value, events)
@@ -106,15 +114,25 @@ class AnswerReader:
             case "message" if not self._in_stream or isinstance(value.get("content"), list):
                 self._read_whole(value, events)
                 return not self._in_stream or self.stop_reason is not None  # else it is only the beginning of one
+            case None if value.get("role") == "assistant" and isinstance(value.get("content"), list):
+                self._read_whole(value, events)
+                return not self._in_stream or self.stop_reason is not None
             case kind:
                 self._read_other(kind, value)
         return False
 
     def _read_other(self, kind: Any, value: dict[str, Any]) -> None:
-        if kind == "error" or value.get("error"):
+        if kind == "error" or value.get("error") or (kind is None and is_error(value)):
             raise payload_error(value, self._request, in_stream=self._in_stream)
         if kind != "ping":
             log.debug("an event of a stream is skipped", kind=kind)
+
+    def _read_list(self, value: Any) -> bool:
+        """Read what is no event: Vertex wraps its errors in an array."""
+        for item in value if isinstance(value, list) else ():
+            if isinstance(item, dict) and item.get("error"):
+                raise payload_error(item, self._request, in_stream=self._in_stream)
+        return False
 
     def _read_message(self, message: Any, events: list[StreamEvent]) -> None:
         """Read what is known of the message besides its content."""
@@ -130,6 +148,8 @@ class AnswerReader:
 
     def _read_whole(self, message: dict[str, Any], events: list[StreamEvent]) -> None:
         content = message.get("content")
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
         blocks = [_fields(block) for block in content] if isinstance(content, list) else []
         is_cut = message.get("stop_reason") in _CUTTING
         for index, block in enumerate(blocks):
@@ -159,11 +179,13 @@ class AnswerReader:
 
     def _read_delta(self, value: dict[str, Any], events: list[StreamEvent]) -> None:
         index, delta = self._index_of(value), _fields(value.get("delta"))
-        if index not in self._open:
-            kind = delta.get("type")
-            if kind == "input_json_delta":
-                raise StreamError("the stream holds arguments of a tool call that it has not begun")
-            implied = _IMPLIED.get(kind) if isinstance(kind, str) else None
+        kind = delta.get("type")
+        implied = _IMPLIED.get(kind) if isinstance(kind, str) else None
+        reader = self._open.get(index)
+        if kind == "input_json_delta" and (reader is None or (type(reader) in _IS_OF and delta.get("partial_json"))):
+            raise StreamError("the stream holds arguments of a tool call that it has not begun")
+        # Gateways forget to begin a block, or to end the one before it: text in what began as thinking is text.
+        if reader is None or (implied is not None and _IS_OF.get(type(reader), implied) != implied):
             self._begin({"index": index, "content_block": {"type": implied}}, events)
         self._open[index].read(delta, events)
 

@@ -140,6 +140,8 @@ class Calls:
 class CallReader:
     """Reads a tool call. Its start has `{}` for the arguments that are to come; gateways may have all of them there.
 
+    Others send the `{}` as the first delta, too, which is part of the arguments only if it is all of them.
+
     Args:
         start: The block as it begins.
         calls: The calls of the answer.
@@ -150,15 +152,25 @@ class CallReader:
         self._given = start.get("input")
         self._first = calls.begin(start)
         self._has_deltas = False
+        self._held = ""
         events.append(self._first)
 
     def read(self, delta: dict[str, Any], events: list[StreamEvent]) -> None:
-        if piece := arguments_text(delta.get("partial_json")):
-            self._has_deltas = True
-            self._add(piece, events)
+        piece = arguments_text(delta.get("partial_json"))
+        if not piece:
+            return
+        if not self._has_deltas and piece.strip() == "{}":
+            self._held = piece
+        else:
+            held = "" if piece.lstrip().startswith("{") else self._held
+            self._held = ""
+            self._add(held + piece, events)
+        self._has_deltas = True
 
     def end(self, events: list[StreamEvent]) -> None:
-        if self._given and not self._has_deltas:
+        if self._held:
+            self._add(self._held, events)
+        elif self._given and not self._has_deltas:
             self._add(arguments_text(self._given), events)
 
     def _add(self, piece: str, events: list[StreamEvent]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import KovaError, ProviderError, ProviderErrorClass, StreamError
+from ..context_length import says_too_long
 from ..error_body import error_fields, error_message, failure_message, json_body
 from ..error_classes import code_class, request_id, status_class
 from ..retry_after import retry_after
@@ -39,10 +39,10 @@ _VAGUE = {
 
 _CODES = ("code", "status", "status_code")  # where gateways say which HTTP status it is
 
-_CONTEXT_WORDS = re.compile(
-    r"(prompt|input) is too long|exceeds? (the |your )?(available |maximum )?context|context (limit|length|window)",
-    re.IGNORECASE,
-)
+# Classes of errors whose words may say that the prompt is too long; that of a rate may speak of too many tokens, too.
+_MAY_BE_CONTEXT = (ProviderErrorClass.INVALID_REQUEST, ProviderErrorClass.OVERLOADED, ProviderErrorClass.OTHER)
+
+_QUOTA = ("billing_error", "insufficient_quota")  # the second: gateways to OpenAI
 
 
 def parse_error(
@@ -92,8 +92,10 @@ def _error(
     kind = fields.get("type")
     provider_class = _class(fields, status)
     is_context_length = kind == "exceed_context_size_error" or (
-        provider_class is ProviderErrorClass.INVALID_REQUEST and _CONTEXT_WORDS.search(message) is not None
+        provider_class in _MAY_BE_CONTEXT and says_too_long(message)
     )
+    if is_context_length:
+        provider_class = ProviderErrorClass.INVALID_REQUEST  # no later call is better off: llama.cpp says it with a 500
     return ProviderError(
         mask(message, hidden),
         status_code=status,
@@ -102,7 +104,7 @@ def _error(
         request_id=request_id(headers or {}, hidden) or _request_id(payload, hidden),
         provider=PROVIDER,
         model=request.model or None,
-        is_quota_exhausted=kind == "billing_error",
+        is_quota_exhausted=kind in _QUOTA,
         is_context_length=is_context_length,
     )
 

@@ -34,6 +34,8 @@ NAMES = NameRule(accepted=re.compile("[a-zA-Z0-9_-]{1,64}"), refused=re.compile(
 
 NO_NAMES = ToolNames((), NAMES)
 
+_FREE_CHOICES = (None, "auto", "none")
+
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
 
 
@@ -89,7 +91,7 @@ def build_models_request(config: AnthropicProviderConfig, api_key: str | None) -
 def _options(config: AnthropicProviderConfig, inference: InferenceConfig, model: str) -> dict[str, Any]:
     """Everything that depends on neither messages nor tools; what is None is left to the server."""
     family = family_of(model)
-    thinking = _thinking(config, family)
+    thinking = _thinking(config, family, is_forced=inference.tool_choice not in _FREE_CHOICES)
     options: dict[str, Any] = {
         "model": model,
         "max_tokens": inference.max_tokens or min(config.default_max_tokens, family.max_tokens),
@@ -108,8 +110,9 @@ def _options(config: AnthropicProviderConfig, inference: InferenceConfig, model:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _thinking(config: AnthropicProviderConfig, family: Family) -> dict[str, str] | None:
-    if not config.adaptive_thinking:
+def _thinking(config: AnthropicProviderConfig, family: Family, *, is_forced: bool) -> dict[str, str] | None:
+    # 400 "Thinking may not be enabled when tool_choice forces tool use"; and only the latter was asked for in so many words.
+    if is_forced or not config.adaptive_thinking:
         return None if family.thinking_off is None else {"type": family.thinking_off}
     return {"type": "adaptive"} if family.has_adaptive_thinking else None
 
