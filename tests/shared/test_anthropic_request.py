@@ -500,10 +500,8 @@ SAMPLED = InferenceConfig(temperature=0.0, top_p=0.5)
         ("claude-test", True, {"type": "adaptive"}, False),
         ("claude-test", False, None, True),
         ("claude-opus-4-6", True, {"type": "adaptive"}, False),
-        ("claude-opus-4-6", False, None, True),
         ("claude-opus-4-7", False, None, False),
         ("claude-opus-5", False, {"type": "disabled"}, False),
-        ("claude-sonnet-4-5", True, None, True),
         ("claude-3-haiku-20240307", True, None, True),
     ],
 )
@@ -513,6 +511,26 @@ def test_thinking_and_what_it_forbids(model, adaptive, thinking, is_sampled):
     assert ("temperature" in written, "top_p" in written) == (is_sampled, is_sampled)
     if is_sampled:
         assert (written["temperature"], written["top_p"]) == (0.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("model", "is_single"),
+    [
+        ("claude-opus-4-0", False),
+        ("claude-opus-4-1-20250805", True),
+        ("claude-sonnet-4-5", True),
+        ("claude-haiku-4-5", True),
+        ("claude-opus-4-5", True),
+        ("claude-opus-4-6", True),
+        ("claude-sonnet-4-6", True),
+        ("llama-4", False),
+    ],
+)
+def test_a_model_that_takes_one_of_temperature_and_top_p_gets_the_first(model, is_single):
+    written = body(user_message("Hi"), (), SAMPLED, model=model, adaptive_thinking=False)
+    assert (written["temperature"], written.get("top_p")) == (0.0, None if is_single else 0.5)
+    alone = body(user_message("Hi"), (), InferenceConfig(top_p=0.5), model=model, adaptive_thinking=False)
+    assert alone["top_p"] == 0.5
 
 
 def test_what_a_model_does_not_take_is_left_out_with_one_warning(caplog):

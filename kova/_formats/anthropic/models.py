@@ -23,6 +23,7 @@ class Family:
         has_adaptive_thinking: Whether `thinking: {"type": "adaptive"}` is understood. Older models want a budget.
         has_effort: Whether `output_config.effort` is understood.
         has_sampling: Whether temperature and top_p are taken when there is no thinking.
+        has_both: Whether they are taken together: 400 "`temperature` and `top_p` cannot both be specified".
         thinking_off: The type of `thinking` that turns it off, where it is on when nothing is said and can be.
     """
 
@@ -30,6 +31,7 @@ class Family:
     has_adaptive_thinking: bool = True
     has_effort: bool = True
     has_sampling: bool = True
+    has_both: bool = True
     thinking_off: str | None = None
 
 
@@ -38,9 +40,9 @@ class Family:
 NEWEST = Family()
 
 
-def _budgeted(max_tokens: int) -> Family:
+def _budgeted(max_tokens: int, *, has_both: bool = True) -> Family:
     """A family of the time when thinking had a budget, and nothing else."""
-    return Family(max_tokens, has_adaptive_thinking=False, has_effort=False)
+    return Family(max_tokens, has_adaptive_thinking=False, has_effort=False, has_both=has_both)
 
 
 # By a pattern for the whole name, the date at its end left out; the first that fits counts. Limits and thinking types
@@ -49,9 +51,11 @@ FAMILIES = [
     (r"claude-(2.*|instant.*|3-(opus|sonnet|haiku))", _budgeted(4_096)),
     (r"claude-3-5-.*", _budgeted(8_192)),
     (r"claude-(3-7-sonnet|4-sonnet|sonnet-4(-0)?)", _budgeted(64_000)),
-    (r"claude-(4-opus|opus-4(-[01])?)", _budgeted(32_000)),
-    (r"claude-(sonnet|haiku)-4-5", _budgeted(64_000)),
-    (r"claude-opus-4-5", Family(max_tokens=64_000, has_adaptive_thinking=False)),
+    (r"claude-(4-opus|opus-4(-0)?)", _budgeted(32_000)),
+    (r"claude-opus-4-1", _budgeted(32_000, has_both=False)),
+    (r"claude-(sonnet|haiku)-4-5", _budgeted(64_000, has_both=False)),
+    (r"claude-opus-4-5", Family(max_tokens=64_000, has_adaptive_thinking=False, has_both=False)),
+    (r"claude-(opus|sonnet)-4-6", Family(has_both=False)),
     (r"claude-opus-4-[78]", Family(has_sampling=False)),
     (r"claude-(opus-5|sonnet-5|haiku-5-5)", Family(has_sampling=False, thinking_off="disabled")),
     (r"claude-sonnet-5-5", Family(has_sampling=False, thinking_off="between_tools")),

@@ -102,10 +102,13 @@ def _options(config: AnthropicProviderConfig, inference: InferenceConfig, model:
     }
     # With thinking any temperature but 1 is refused, and so is top_p; and by newer models in any case.
     sampling = {"temperature": inference.temperature, "top_p": inference.top_p}
-    if family.has_sampling and thinking is None:
-        options |= sampling
-    else:
-        _warn_of(model, tuple(name for name, value in sampling.items() if value is not None))
+    taken = [name for name, value in sampling.items() if value is not None]
+    if not family.has_sampling or thinking is not None:
+        taken = []
+    elif not family.has_both:
+        taken = taken[:1]
+    options |= {name: sampling[name] for name in taken}
+    _warn_of(model, tuple(name for name, value in sampling.items() if value is not None and name not in taken))
     _warn_of(model, ("seed",) if inference.seed is not None else ())
     return {name: value for name, value in options.items() if value is not None}
 

@@ -26,13 +26,14 @@ MOST_CHECKS = 16  # of a call's arguments for being complete: keeps the time lin
 
 @define
 class _Piece:
-    """One entry of a `tool_calls` list."""
+    """One entry of a `tool_calls` list; `is_first` if none stands before it in the list."""
 
     index: int | None
     id: str
     name: str
     arguments: str
     extra: Any
+    is_first: bool = True
 
 
 @define(eq=False)
@@ -92,6 +93,7 @@ class ToolCallReader:
         for position, entry in enumerate(entries):
             if isinstance(entry, dict):
                 piece = _piece(entry)
+                piece.is_first = position == 0
                 if whole:
                     piece.index = position
                 self._read_piece(piece, events)
@@ -125,7 +127,9 @@ class ToolCallReader:
                 return of_id
             # A new id with a name is a new call, even at a number that is taken; without a name it is no news.
             return None if piece.name and at_index.server_id else at_index
-        if of_id is not None and (piece.index is None or of_id.index is None or not piece.name):
+        if of_id is not None and (
+            piece.index is None or of_id.index is None or not piece.name or self._is_again(of_id, piece)
+        ):
             return of_id
         if piece.name:
             return self._repeated_name(piece, last)
@@ -133,9 +137,16 @@ class ToolCallReader:
             return None
         return last
 
+    def _is_again(self, call: _Call, piece: _Piece) -> bool:
+        """Whether a piece with the call's id is of it though its number is another: LocalAI sends a call so."""
+        if piece.name != call.name or not piece.arguments:
+            return False
+        known = call.arguments()
+        return not call.pieces or (known is not None and parse_arguments(piece.arguments) == (known, None))
+
     def _repeated_name(self, piece: _Piece, last: _Call | None) -> _Call | None:
         """The last call, where a piece with neither number nor id repeats its name before it is complete."""
-        if piece.id or piece.index is not None or last is None or last.name != piece.name:
+        if not piece.is_first or piece.id or piece.index is not None or last is None or last.name != piece.name:
             return None
         return last if last.arguments() is None else None
 
@@ -179,9 +190,9 @@ class ToolCallReader:
         if piece.id and not call.server_id and piece.id not in self._by_id:
             call.server_id = call.id = piece.id
             self._by_id[piece.id] = call
-        if piece.index is not None and call.index is None:
-            call.index = piece.index
-            self._by_index[piece.index] = call
+        if piece.index is not None:
+            call.index = piece.index if call.index is None else call.index
+            self._by_index.setdefault(piece.index, call)
         if piece.name.startswith(call.name):
             call.name = piece.name or call.name
         elif not call.pieces and piece.name:
