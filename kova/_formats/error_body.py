@@ -14,7 +14,16 @@ from typing import Any
 from .. import _json
 from .secrets import mask, mask_url
 
-__all__ = ["body_text", "error_fields", "error_message", "failure_message", "is_error", "json_body", "status_text"]
+__all__ = [
+    "body_text",
+    "error_fields",
+    "error_message",
+    "error_payload",
+    "failure_message",
+    "is_error",
+    "json_body",
+    "status_text",
+]
 
 # In the order in which they are looked for; `error` is last but nested deeper ones are, since beside a message it is
 # no more than its kind: {"error": "Bad Request", "message": "the model is not loaded"}.
@@ -34,6 +43,15 @@ def json_body(body: bytes) -> Any:
         return _json.loads(body.removeprefix(b"\xef\xbb\xbf"))
     except ValueError:
         return None
+
+
+def error_payload(body: bytes) -> Any:
+    """What the body of an error says: its JSON, or that in the first event where it is a stream, as at DashScope."""
+    payload = json_body(body)
+    if payload is not None:
+        return payload
+    lines = [line.removeprefix(b"data:") for line in body.splitlines() if line.startswith(b"data:")]
+    return next((value for value in map(json_body, lines) if isinstance(value, dict)), None)
 
 
 def error_fields(payload: Any) -> Mapping[str, Any]:

@@ -235,7 +235,7 @@ def test_surrogates_that_come_apart_are_put_together(text):
 def test_many_blocks_and_pieces_take_linear_time():
     start = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
     blocks = [event("content_block_start", index=index, content_block={"type": "text"}) for index in range(2_000)]
-    piece = event("content_block_delta", index=0, delta={"type": "input_json_delta", "partial_json": "{}"})
+    piece = event("content_block_delta", index=0, delta={"type": "input_json_delta", "partial_json": "[]"})
     call = event("content_block_start", index=0, content_block=start)
     answer = play([*blocks, call, *[piece * 1_000] * 100, event("message_stop")])
-    assert answer.tool_calls[0].invalid_arguments == "{}" * 100_000
+    assert answer.tool_calls[0].invalid_arguments == "[]" * 100_000

@@ -184,10 +184,20 @@ class AnswerReader:
         reader = self._open.get(index)
         if kind == "input_json_delta" and (reader is None or (type(reader) in _IS_OF and delta.get("partial_json"))):
             raise StreamError("the stream holds arguments of a tool call that it has not begun")
+        if implied is not None and isinstance(reader, CallReader):
+            self._read_beside(implied, delta, events)
+            return
         # Gateways forget to begin a block, or to end the one before it: text in what began as thinking is text.
         if reader is None or (implied is not None and _IS_OF.get(type(reader), implied) != implied):
             self._begin({"index": index, "content_block": {"type": implied}}, events)
         self._open[index].read(delta, events)
+
+    def _read_beside(self, kind: str, delta: dict[str, Any], events: list[StreamEvent]) -> None:
+        """Read text or thinking that has a call's number: SGLang goes on with both, the one and the other."""
+        if kind == "text":
+            TextReader(delta, self._text, events)
+        else:
+            ThinkingReader(delta, events)
 
     def _end(self, index: int, events: list[StreamEvent]) -> None:
         reader = self._open.pop(index, None)

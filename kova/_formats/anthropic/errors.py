@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import KovaError, ProviderError, ProviderErrorClass, StreamError
 from ..context_length import says_too_long
-from ..error_body import error_fields, error_message, failure_message, json_body
+from ..error_body import error_fields, error_message, error_payload, failure_message
 from ..error_classes import code_class, request_id, status_class
 from ..retry_after import retry_after
 from ..secrets import mask
@@ -57,7 +57,7 @@ def parse_error(
         request: What was asked.
         secrets: What must not be in the message.
     """
-    payload = json_body(body)
+    payload = error_payload(body)
     message = failure_message(status, headers, body, payload, {*secrets, *request.secrets})
     return _error(payload, message, request, status, headers, secrets)
 
