@@ -170,6 +170,17 @@ def test_deepseek_gets_its_reasoning_back_with_the_calls():
     assert "reasoning_content" not in sent(message)[0]
 
 
+def test_openrouter_gets_its_details_back_as_they_were():
+    """L8."""
+    details = [{"type": "reasoning.text", "text": "hm", "signature": "s"}, {"type": "reasoning.encrypted", "data": "E"}]
+    kept = ThinkingBlock("", provider_metadata={"reasoning_field": "reasoning_details", "reasoning_details": details})
+    deepseeks = ThinkingBlock("hm", provider_metadata={"reasoning_field": "reasoning_content"})
+    message = ConversationMessage("assistant", (deepseeks, call(), kept))
+    assert sent(message, base_url="https://openrouter.ai/api/v1")[0]["reasoning_details"] == details
+    assert sent(message, base_url="https://api.deepseek.com")[0]["reasoning_content"] == "hm"
+    assert not {"reasoning_details", "reasoning_content"} & sent(message)[0].keys()
+
+
 def test_gemini_gets_its_thought_signature_back_with_the_call():
     extra = {"google": {"thought_signature": "s"}}
     message = assistant_message("", call(provider_metadata={"extra_content": extra}))

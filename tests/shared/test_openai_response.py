@@ -58,7 +58,7 @@ def test_a_plain_answer():
 
 
 def test_reasoning_is_never_text_and_never_content():
-    for name in ("reasoning_content", "reasoning"):
+    for name in ("reasoning_content", "reasoning", "reasoning_text", "thinking"):
         response = parse({name: "hm", "content": "Hello"})
         assert (response.text, response.thinking, response.content) == ("Hello", "hm", (TextBlock("Hello"),))
 
@@ -89,6 +89,30 @@ def test_reasoning_that_a_host_wants_back_is_kept_with_the_calls():
     assert (with_calls.content, with_calls.thinking) == ((signed, call), "hm")
     assert parse({"reasoning_content": "hm", "content": "a"}, to=deepseek).content == (TextBlock("a"),)
     assert parse({"reasoning_content": "hm", "tool_calls": [CALL]}).content == (call,)
+
+
+def test_details_that_openrouter_wants_back_are_put_together_and_kept_with_the_calls():
+    """L8."""
+    openrouter = request("https://openrouter.ai/api/v1")
+    text = {"type": "reasoning.text", "index": 0, "format": "google-gemini-v1"}
+    secret = {"type": "reasoning.encrypted", "index": 1, "id": "c1", "data": "EjQ="}
+    whole = [{**text, "text": "Let me see", "signature": "s"}, secret]
+    kept = ThinkingBlock("", provider_metadata={"reasoning_field": "reasoning_details", "reasoning_details": whole})
+    call = ToolUseBlock("c1", "add", {"a": 1})
+    parser, _ = stream(
+        delta({"reasoning": "Let me", "reasoning_details": [{**text, "text": "Let me"}]}),
+        delta({"reasoning": " see", "reasoning_details": [{**text, "text": " see", "signature": None}]}),
+        delta({"reasoning_details": [{**text, "text": "", "signature": "s"}]}),
+        delta({"tool_calls": [{"index": 0, **CALL}]}),
+        delta({"reasoning_details": [secret]}),  # after the call that it belongs to, as with Gemini
+        delta(finish="tool_calls"),
+        to=openrouter,
+    )
+    assert (parser.response().content, parser.response().thinking) == ((call, kept), "Let me see")
+    complete = {"reasoning": "Let me see", "reasoning_details": whole, "tool_calls": [CALL]}
+    assert parse(complete, "tool_calls", to=openrouter).content == (call, kept)
+    assert parse({**complete, "tool_calls": None, "content": "a"}, to=openrouter).content == (TextBlock("a"),)
+    assert parse(complete, "tool_calls").content == (call,)
 
 
 def test_the_first_of_several_choices_is_the_answer():

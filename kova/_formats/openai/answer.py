@@ -13,6 +13,7 @@ from .content import content_parts, reasoning
 from .errors import answer_error, payload_error
 from .hosts import host_of
 from .messages import REASONING_FIELD
+from .reasoning_details import DETAILS, add_details
 from .tool_calls import ToolCallReader
 from .usage import read_usage
 
@@ -57,6 +58,7 @@ class AnswerReader:
         self._in_stream = in_stream
         self._reasoning_field = host_of(request.url).reasoning_field
         self._reasoning: list[str] = []
+        self._details: list[dict[str, Any]] = []
         self._tool_calls = ToolCallReader(request)
         self._index: Any = _UNKNOWN  # of the choice that is read; there are others where extra_body asks for them
         self._usage: Any = None
@@ -131,6 +133,10 @@ class AnswerReader:
             message = "the provider broke the answer off and does not say why"
             raise answer_error(message, self._request, ProviderErrorClass.OVERLOADED)
         self._tool_calls.finish(events)
+        if self._details and self._tool_calls.has_calls:  # some come after the calls that they belong to
+            metadata = {REASONING_FIELD: DETAILS, DETAILS: list(self._details)}
+            events.append(ThinkingBlock("", provider_metadata=metadata))
+            self._details.clear()
         if self.finish_reason is None:
             self.finish_reason = reason
 
@@ -152,6 +158,8 @@ class AnswerReader:
 
     def _read_delta(self, delta: dict[str, Any], events: list[StreamEvent], *, whole: bool) -> None:
         self._read_thinking(reasoning(delta), events)
+        if self._reasoning_field == DETAILS:
+            add_details(self._details, delta.get(DETAILS), whole=whole)
         content = delta.get("content")
         if isinstance(content, str):
             self._read_text(content, events)
@@ -182,7 +190,7 @@ class AnswerReader:
     def _read_thinking(self, text: str, events: list[StreamEvent]) -> None:
         if text:
             events.append(ThinkingDelta(text))
-            if self._reasoning_field is not None:
+            if self._reasoning_field not in (None, DETAILS):
                 self._reasoning.append(text)
 
     def _read_parts(self, content: Any, events: list[StreamEvent]) -> None:

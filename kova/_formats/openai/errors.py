@@ -63,6 +63,7 @@ _NUMBERS = {
 # Where an error says what it is, in words and as the HTTP status that it would have.
 _KINDS = ("code", "type", "status", "error_type")
 _CODES = ("code", "status", "status_code", "statusCode")
+_NO_KIND = (None, "", "error", "None")  # the last: LiteLLM
 
 _QUOTA = frozenset({"billinghardlimitreached", "billingnotactive", "exceededcurrentquota", "insufficientquota"})
 _CONTEXT = frozenset({"contextlengthexceeded", "contextwindowexceeded", "exceedcontextsize", "tokenslimitreached"})
@@ -98,7 +99,7 @@ def payload_error(payload: Any, request: WireRequest, *, in_stream: bool) -> Kov
     """
     fields = error_fields(payload)
     message = error_message(payload) or "the provider reports an error and does not say which"
-    if in_stream and all(fields.get(key) is None for key in (*_KINDS, *_CODES)):
+    if in_stream and all(fields.get(key) in _NO_KIND for key in (*_KINDS, *_CODES)):
         return StreamError(mask(message, request.secrets))
     return _error(fields, message, request)
 

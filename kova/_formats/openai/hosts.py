@@ -66,7 +66,8 @@ HOSTS = {
     # 422 "Extra inputs are not permitted" for whatever its API does not name, such as stream_options; 400 "Tool call id
     # was … but must be a-z, A-Z, 0-9, with a length of 9".
     "mistral.ai": Host(seed_field="random_seed", has_stream_options=False, tool_id="[a-zA-Z0-9]{9}"),
-    "openrouter.ai": Host(base_path="/api/v1"),
+    # 400 "Gemini models require OpenRouter reasoning details to be preserved in each request".
+    "openrouter.ai": Host(base_path="/api/v1", reasoning_field="reasoning_details"),
     "api.groq.com": Host(base_path="/openai/v1"),
     "api.fireworks.ai": Host(base_path="/inference/v1"),
     "api.perplexity.ai": Host(base_path=""),

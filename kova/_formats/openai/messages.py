@@ -25,6 +25,7 @@ from ..media import image_url
 from ..tool_ids import acceptable_id
 from ..tool_names import ToolNames
 from .hosts import Host
+from .reasoning_details import DETAILS
 
 __all__ = ["EXTRA_CONTENT", "REASONING_FIELD", "encode_history"]
 
@@ -120,15 +121,23 @@ def _assistant(blocks: Sequence[ContentBlock], host: Host, names: ToolNames) -> 
     parts = [_PLAIN[Role.ASSISTANT], _json.dumps(text or None)]
     if calls:
         parts += [b',"tool_calls":[', b",".join(calls), b"]"]
-    reasoning = [block.thinking for block in blocks if isinstance(block, ThinkingBlock) and _goes_back(block, host)]
-    if reasoning and host.reasoning_field:
-        parts += [b",", _json.dumps(host.reasoning_field), b":", _json.dumps("".join(reasoning))]
+    if reasoning := _reasoning(blocks, host):
+        parts += [b",", _json.dumps(host.reasoning_field), b":", _json.dumps(reasoning)]
     return b"".join([*parts, b"}"])
+
+
+def _reasoning(blocks: Sequence[ContentBlock], host: Host) -> str | list[dict[str, Any]]:
+    """What goes back in the host's field for reasoning; nothing where there is none, or no such field."""
+    own = [block for block in blocks if isinstance(block, ThinkingBlock) and _goes_back(block, host)]
+    if host.reasoning_field == DETAILS:
+        return [detail for block in own for detail in (block.provider_metadata or {}).get(DETAILS, ())]
+    return "".join([block.thinking for block in own])
 
 
 def _goes_back(block: ThinkingBlock, host: Host) -> bool:
     """Whether thinking is of this kind of host: another provider's is signed, and would be refused or misread."""
-    return host.reasoning_field is not None and (block.provider_metadata or {}).get(REASONING_FIELD) is not None
+    field = (block.provider_metadata or {}).get(REASONING_FIELD)
+    return field is not None and field == host.reasoning_field
 
 
 def _call(block: ToolUseBlock, host: Host, names: ToolNames) -> bytes:

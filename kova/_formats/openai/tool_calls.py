@@ -98,6 +98,11 @@ class ToolCallReader:
                     piece.index = position
                 self._read_piece(piece, events)
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether there has been any call."""
+        return bool(self._calls)
+
     def finish(self, events: list[StreamEvent]) -> None:
         """Add the events that are due when no more deltas come."""
         for call in self._calls:
