@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..errors import ProviderErrorClass
+
 __all__ = ["says_too_long"]
 
 _WORDS = re.compile(
@@ -23,6 +25,19 @@ _WORDS = re.compile(
 )
 
 
-def says_too_long(message: str) -> bool:
-    """Whether a message says so; one of an error of a rate may speak of too many tokens, too, and must not be asked."""
-    return _WORDS.search(message) is not None
+_EXCESS = re.compile(r"exceed|too (long|large|many)|(long|larg|great)er than|overflow|maximum", re.IGNORECASE)
+
+_REFUSED = ProviderErrorClass.INVALID_REQUEST
+_BROKEN = (ProviderErrorClass.OVERLOADED, ProviderErrorClass.OTHER)
+
+
+def says_too_long(message: str, provider_class: ProviderErrorClass) -> bool:
+    """Whether an error says so; one that is no refusal has to be clear, and one of a rate means the tokens of a minute.
+
+    Args:
+        message: What it says.
+        provider_class: What it is as far as that is known.
+    """
+    if provider_class not in (_REFUSED, *_BROKEN) or _WORDS.search(message) is None:
+        return False
+    return provider_class is _REFUSED or _EXCESS.search(message) is not None

@@ -154,6 +154,7 @@ def test_hosts_have_many_words_for_a_prompt_that_is_too_long(message):
 def test_what_no_later_call_mends_is_not_worth_a_retry():
     full = error(500, fault(code=500, type="server_error", message="Context size has been exceeded."))
     assert (full.provider_class, full.is_context_length, full.is_retryable) == (INVALID_REQUEST, True, False)
+    assert error(500, fault(message="cannot load the model with context length 32768")).is_retryable
     large = error(413, fault(code="rate_limit_exceeded", type="tokens", message="Request too large: reduce it"))
     assert not large.is_retryable
     busy = error(429, fault(code="rate_limit_exceeded", message="too many tokens in this minute"))

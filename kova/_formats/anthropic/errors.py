@@ -39,9 +39,6 @@ _VAGUE = {
 
 _CODES = ("code", "status", "status_code")  # where gateways say which HTTP status it is
 
-# Classes of errors whose words may say that the prompt is too long; that of a rate may speak of too many tokens, too.
-_MAY_BE_CONTEXT = (ProviderErrorClass.INVALID_REQUEST, ProviderErrorClass.OVERLOADED, ProviderErrorClass.OTHER)
-
 _QUOTA = ("billing_error", "insufficient_quota")  # the second: gateways to OpenAI
 
 
@@ -91,9 +88,7 @@ def _error(
     fields = error_fields(payload)
     kind = fields.get("type")
     provider_class = _class(fields, status)
-    is_context_length = kind == "exceed_context_size_error" or (
-        provider_class in _MAY_BE_CONTEXT and says_too_long(message)
-    )
+    is_context_length = kind == "exceed_context_size_error" or says_too_long(message, provider_class)
     if is_context_length:
         provider_class = ProviderErrorClass.INVALID_REQUEST  # no later call is better off: llama.cpp says it with a 500
     return ProviderError(

@@ -67,9 +67,6 @@ _NO_KIND = (None, "", "error", "None")  # the last: LiteLLM
 
 _QUOTA = frozenset({"billinghardlimitreached", "billingnotactive", "exceededcurrentquota", "insufficientquota"})
 _CONTEXT = frozenset({"contextlengthexceeded", "contextwindowexceeded", "exceedcontextsize", "tokenslimitreached"})
-# Classes of errors whose words may say that the prompt is too long; that of a rate may speak of too many tokens, too.
-_MAY_BE_CONTEXT = (ProviderErrorClass.INVALID_REQUEST, ProviderErrorClass.OVERLOADED, ProviderErrorClass.OTHER)
-
 # Where an answer of status 400 or 429 has no better word for it: xAI and Gemini; xAI and Zhipu.
 _KEY_WORDS = re.compile(r"(incorrect|invalid) api key|api key not valid", re.IGNORECASE)
 _QUOTA_WORDS = re.compile(r"used all available credits|insufficient (balance|credits)|余额不足", re.IGNORECASE)
@@ -148,7 +145,7 @@ def _classify(fields: Mapping[str, Any], message: str, status: int | None) -> _K
     provider_class = _class(names, fields, status)
     if provider_class is ProviderErrorClass.INVALID_REQUEST and _KEY_WORDS.search(message):
         provider_class = ProviderErrorClass.AUTH_INVALID
-    is_context_length = not _CONTEXT.isdisjoint(names) or (provider_class in _MAY_BE_CONTEXT and says_too_long(message))
+    is_context_length = not _CONTEXT.isdisjoint(names) or says_too_long(message, provider_class)
     if is_context_length or status == 413:
         # No later call is better off: llama.cpp's 500 "Context size has been exceeded", and Groq's 413 of the code
         # "rate_limit_exceeded", for a request that is more than a whole minute's tokens.
