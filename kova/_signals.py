@@ -6,11 +6,16 @@ import signal
 from functools import partial
 from types import CodeType
 
-__all__ = ["comes_from_a_signal"]
+__all__ = ["raise_if_from_a_signal"]
 
 
-def comes_from_a_signal(error: BaseException) -> bool:
-    """Whether a signal's handler has raised it: then it is for the program, whatever code it has hit by chance."""
+def raise_if_from_a_signal(error: BaseException) -> None:
+    """Raise an exception again that a signal's handler has raised: it is for the program, whatever it has hit by chance."""
+    if _comes_from_a_signal(error):
+        raise error
+
+
+def _comes_from_a_signal(error: BaseException) -> bool:
     handlers = {_code(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
     trace = error.__traceback__
     while trace is not None:

@@ -137,7 +137,7 @@ class AsyncAgentStream:
         if self._tools is None:
             raise StreamError("the stream is closed, or was never opened: use it in a with block")
         try:
-            with rt.cancel_on(self._token), rt.fail_at(self._deadline):
+            with rt.entry(), rt.cancel_on(self._token), rt.fail_at(self._deadline):
                 if self._source is not None:
                     await self._take_answer(self._source)
                 elif self._round is not None:

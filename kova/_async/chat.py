@@ -9,7 +9,7 @@ from typing import Any
 from .._log import log
 from .._memory.arguments import checked_id
 from .._runtime import aio as rt
-from .._signals import comes_from_a_signal
+from .._signals import raise_if_from_a_signal
 from .._turn import Turn
 from ..cancellation import CancellationToken
 from ..config import InferenceConfig
@@ -188,8 +188,7 @@ async def _tell(method: Callable[..., Any], *args: object) -> None:
     try:
         await rt.call(method, *args)
     except Exception as error:
-        if comes_from_a_signal(error):
-            raise
+        raise_if_from_a_signal(error)
         log.exception("the streaming handler raised", method=getattr(method, "__name__", "method"))
 
 

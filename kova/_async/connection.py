@@ -12,6 +12,7 @@ import h11
 
 from .._proxies import Proxy
 from .._runtime.scope import Deadline
+from .._signals import raise_if_from_a_signal
 from .._wire.http_faults import fault_text
 from ..errors import ConnectionError
 from .network import AsyncNetworkStream
@@ -70,8 +71,9 @@ class AsyncConnection:
         try:
             for part in parts:
                 await self._stream.write(part)
-        except OSError:
-            pass  # a server may refuse a request before it has read all of it, and its answer says why
+        except OSError as error:
+            raise_if_from_a_signal(error)
+            # else: a server may refuse a request before it has read all of it, and its answer says why
 
     async def receive_head(self) -> tuple[int, dict[str, str]]:
         """Status and headers of the response; header names in lower case, repeated ones joined by commas.
@@ -121,6 +123,7 @@ class AsyncConnection:
         try:
             return await self._stream.read()
         except OSError as error:
+            raise_if_from_a_signal(error)
             if self._http.their_state is h11.SEND_RESPONSE and not self._http.trailing_data[0]:
                 raise StaleConnection(f"the connection to {self.origin.host} was lost: {error}") from error
             raise ConnectionError(f"the connection to {self.origin.host} was lost: {error}") from error

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary, ref
 from .._formats.wire import WireRequest
 from .._runtime import aio as rt
 from .._runtime import sockets
+from .._signals import raise_if_from_a_signal
 from .._wire.http_faults import fault_text
 from ..cancellation import CancellationToken
 from ..errors import ConnectionError, KovaError, StreamError, TimeoutError
@@ -50,6 +51,7 @@ class AsyncInjectedClient:
             )
             response = await rt.call(self._send, built, abandoned)
         except Exception as error:
+            raise_if_from_a_signal(error)
             raise as_kova_error(error, self._library) from cause_of(error, self._library)
         except BaseException:
             abandoned.cancel()
@@ -85,6 +87,7 @@ class AsyncInjectedResponse:
         try:
             piece: bytes = await rt.call(self._next, stop=self._stop)
         except Exception as error:
+            raise_if_from_a_signal(error)
             raise as_kova_error(error, self._library) from cause_of(error, self._library)
         return piece
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .._runtime import aio as rt
 from .._runtime import sockets
+from .._signals import raise_if_from_a_signal
 from ..errors import ConnectionError
 
 if TYPE_CHECKING:
@@ -149,16 +150,19 @@ async def connect_tcp(host: str, port: int) -> AsyncTCPStream:
     try:
         addresses = sockets.numeric(host, port) or await rt.run_blocking(sockets.resolve, host, port)
     except OSError as error:
+        raise_if_from_a_signal(error)
         raise ConnectionError(f"cannot resolve {host!r}: {error}") from error
     for address in addresses[:-1]:
         with rt.move_on_after(FIRST_ADDRESS_SECONDS):
             try:
                 return await _connect(address)
-            except OSError:
-                pass  # the last address decides
+            except OSError as error:
+                raise_if_from_a_signal(error)
+                # else the last address decides
     try:
         return await _connect(addresses[-1])
     except OSError as error:
+        raise_if_from_a_signal(error)
         raise ConnectionError(f"cannot connect to {host}:{port}: {error.strerror or error}") from error
 
 

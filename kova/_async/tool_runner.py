@@ -12,7 +12,7 @@ from .._log import log
 from .._runtime import aio as rt
 from .._runtime.scope import Deadline
 from .._schema import ArgumentError
-from .._signals import comes_from_a_signal
+from .._signals import raise_if_from_a_signal
 from .._turn_log import REPORTED, CallRecord, TurnLog
 from ..approvals import ApprovalDecision, SessionApprovals
 from ..cancellation import CancellationToken
@@ -110,8 +110,7 @@ class AsyncToolRunner:
         except (ToolError, ArgumentError) as error:
             return _in_band(str(error) or type(error).__name__)
         except Exception as error:
-            if comes_from_a_signal(error):
-                raise
+            raise_if_from_a_signal(error)
             if (tool.errors or self._policy.errors) == "report" and not _ends_the_turn(error, context):
                 return _in_band(describe_exception(error))
             if isinstance(error, KovaError):
@@ -172,8 +171,7 @@ class AsyncToolRunner:
         except KovaError:
             raise
         except Exception as error:
-            if comes_from_a_signal(error):
-                raise
+            raise_if_from_a_signal(error)
             raise ToolExecutionError(call.name, f"the approval handler raised {describe_exception(error)}") from error
         if not isinstance(decision, ApprovalDecision):
             raise ToolExecutionError(call.name, f"the approval handler gave no ApprovalDecision, but {decision!r}")
@@ -187,8 +185,7 @@ class AsyncToolRunner:
         try:
             await rt.call(hook, *args)
         except Exception as error:
-            if comes_from_a_signal(error):
-                raise
+            raise_if_from_a_signal(error)
             log.exception("a method of the lifecycle hook raised", method=method)
 
     def _not_found(self, name: str) -> ToolResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import h11
 
 from .._proxies import Proxy
+from .._signals import raise_if_from_a_signal
 from .._wire.http_faults import fault_text
 from ..errors import ConnectionError
 from .network import AsyncNetworkStream
@@ -29,6 +30,7 @@ async def open_tunnel(stream: AsyncNetworkStream, proxy: Proxy, host: str, port:
             if event is h11.NEED_DATA:
                 http.receive_data(await stream.read())
     except OSError as error:
+        raise_if_from_a_signal(error)
         raise ConnectionError(f"the proxy {proxy.host}:{proxy.port} failed: {error}") from error
     except h11.RemoteProtocolError as error:
         raise ConnectionError(f"the proxy {proxy.host}:{proxy.port} failed: {fault_text(error)}") from None

@@ -122,7 +122,7 @@ class AsyncTurnDriver:
         runner = self._runner(turn, options, watch)
         deadline = deadline_after(options.timeout, "the turn", is_retryable=False)
         try:
-            with rt.cancel_on(options.cancel), rt.fail_at(deadline):
+            with rt.entry(), rt.cancel_on(options.cancel), rt.fail_at(deadline):
                 await frame.begin(turn)
                 with frame.work():
                     while not (turn.is_over and check(turn.response())):

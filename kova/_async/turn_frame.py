@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from .._memory.arguments import checked_history
 from .._runtime import aio as rt
+from .._signals import raise_if_from_a_signal
 from .._turn import Turn
 from ..errors import BuildError, KovaError, MemoryStoreError
 from ..messages import ConversationMessage
@@ -105,6 +106,7 @@ class AsyncConversationFrame:
         except KovaError:
             raise
         except Exception as error:
+            raise_if_from_a_signal(error)
             raise self._failure("read", error) from error
 
     def _failure(self, what: str, error: Exception) -> MemoryStoreError:
@@ -135,6 +137,7 @@ class AsyncConversationFrame:
         except KovaError:
             raise
         except Exception as error:
+            raise_if_from_a_signal(error)
             raise self._failure("written", error) from error
 
     async def end(self) -> None:

@@ -52,18 +52,21 @@ class SharedReader:
         sock: What is read from, for as long as `run` runs.
         take: Takes what was read, and puts what it finds there into the inboxes; false ends the reading.
         has_waiting: Whether somebody waits for something that is due soon.
+
+    Attributes:
+        is_over: Whether nothing will be read any more.
     """
 
     def __init__(self, sock: Socket, take: Callable[[bytes], bool], has_waiting: Callable[[], bool]) -> None:
         self._sock = sock
         self._take = take
-        self._is_over = False
+        self.is_over = False
         self._ended = anyio.Event()
 
     async def run(self) -> None:
         """The loop, which ends with the stream."""
         if sniffio.current_async_library() == "trio":
-            while not self._is_over:
+            while not self.is_over:
                 await anyio.wait_readable(self._sock)
                 self._read()
             return
@@ -95,17 +98,17 @@ class SharedReader:
         """Have the loop read from now on, as the stream is about to end."""
 
     def _read(self) -> None:
-        if self._is_over:
+        if self.is_over:
             return
-        self._is_over = True  # should taking fail
+        self.is_over = True  # should taking fail
         try:
             data = self._sock.recv(MAX_READ)
         except BlockingIOError:
-            self._is_over = False
+            self.is_over = False
         except OSError:
             pass  # as good as an end
         else:
-            self._is_over = not data or not self._take(data)
+            self.is_over = not data or not self._take(data)
         finally:
-            if self._is_over:
+            if self.is_over:
                 self._ended.set()

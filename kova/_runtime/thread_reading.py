@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from .._mailbox import Empty, Mailbox
+from .._signals import raise_if_from_a_signal
 from .scope import Deadline
 from .sockets import Socket
 from .thread_scope import Cancelled, FailAt, Scope, current
@@ -62,34 +63,37 @@ class SharedReader:
         sock: What is read from, for as long as `run` runs.
         take: Takes what was read, and puts what it finds there into the inboxes; false ends the reading.
         has_waiting: Whether somebody waits for something that is due soon.
+
+    Attributes:
+        is_over: Whether nothing will be read any more.
     """
 
     def __init__(self, sock: Socket, take: Callable[[bytes], bool], has_waiting: Callable[[], bool]) -> None:
         self._sock = sock
         self._take = take
         self._has_waiting = has_waiting
-        self._turn = deque([None])  # whoever has taken it out reads
+        self._turn: dict[None, object] = {}  # whose it is to read, if anybody's
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
         self._calls_for_loop: Mailbox[None] = Mailbox()
         self._is_loop_waiting = False
         self._is_ending = False
-        self._is_over = False
+        self.is_over = False
 
     def run(self) -> None:
         """The loop, which ends with the stream."""
         while True:
-            if self._take_turn():
+            if self._turn.setdefault(None, self) is self:
                 try:
                     self._read_until_idle()
                 finally:
-                    self._turn.append(None)
-                if self._is_over:
+                    del self._turn[None]
+                if self.is_over:
                     return
                 self._pause(PAUSE_SECONDS)
             else:
                 self._is_loop_waiting = True
-                if not self._turn:  # else it was given back just now
+                if self._turn:  # else it was given back just now
                     self._pause(None)
                 self._is_loop_waiting = False
 
@@ -102,33 +106,34 @@ class SharedReader:
         items = inbox._items
         if not items:
             scope = current.get()
-            if scope.token is None and self._take_turn():  # a token could end the wait only by breaking the connection
-                try:
-                    while not items and not self._is_over:
-                        if self._poll.poll(_milliseconds(scope, deadline)):
-                            self._read()
-                finally:
-                    self._turn.append(None)
-                    if self._is_loop_waiting or self._is_over or self._has_waiting():
-                        self._call_loop()
-            elif self._turn:
-                self._call_loop()
+            if scope.token is None:  # a token could end the wait only by breaking the connection
+                self._read_for(inbox, scope, deadline)
             if not items:
+                if not self._turn:
+                    self._call_loop()
                 with FailAt(deadline):
                     inbox.wait()
         return items.popleft()
+
+    def _read_for(self, inbox: Inbox[T], scope: Scope, deadline: Deadline) -> None:
+        """Read until there is something in an inbox, if nobody reads."""
+        turn, items = self._turn, inbox._items
+        try:
+            if turn.setdefault(None, inbox) is inbox:
+                while not items and not self.is_over:
+                    if self._poll.poll(_milliseconds_left(scope, deadline)):
+                        self._read()
+        finally:
+            # Ctrl-C is seen after a call and at the end of a loop, so never before the turn is given back.
+            if None in turn and turn[None] is inbox:
+                del turn[None]
+                if self._is_loop_waiting or self.is_over or self._has_waiting():
+                    self._call_loop()
 
     def expect_end(self) -> None:
         """Have the loop read from now on, as the stream is about to end."""
         self._is_ending = True
         self._call_loop()
-
-    def _take_turn(self) -> bool:
-        try:
-            self._turn.pop()
-        except IndexError:
-            return False
-        return True
 
     def _call_loop(self) -> None:
         if not self._calls_for_loop:
@@ -141,7 +146,7 @@ class SharedReader:
             pass
 
     def _read_until_idle(self) -> None:
-        while not self._is_over:
+        while not self.is_over:
             self._poll.poll()
             was_waited_for = self._has_waiting()
             self._read()
@@ -149,19 +154,27 @@ class SharedReader:
                 return
 
     def _read(self) -> None:
-        self._is_over = True  # until all is taken: Ctrl-C may lose a part of it
         try:
-            data = self._sock.recv(MAX_READ)
-        except BlockingIOError:
-            self._is_over = False
-        except OSError:
-            pass  # as good as an end
-        else:
-            self._is_over = not data or not self._take(data)
+            try:
+                data = self._sock.recv(MAX_READ)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                raise_if_from_a_signal(error)
+                data = b""  # as good as an end
+            if not data or not self._take(data):
+                self.is_over = True
+        except BaseException:
+            self.is_over = True  # Ctrl-C may have lost a part of it
+            raise
 
 
-def _milliseconds(scope: Scope, deadline: Deadline) -> int:
-    """How long one wait may take: so that limits end it, and Ctrl-C is seen."""
+def _milliseconds_left(scope: Scope, deadline: Deadline) -> int:
+    """How long one wait may take: so that limits end it, and Ctrl-C is seen.
+
+    Raises:
+        Cancelled, TimeoutError: A limit has passed.
+    """
     seconds = (deadline.at if deadline.at < scope.deadline else scope.deadline) - time.monotonic()
     if seconds > LONGEST_WAIT:
         return LONGEST_MILLISECONDS

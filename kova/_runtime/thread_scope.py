@@ -19,7 +19,7 @@ from ..cancellation import CancellationToken
 from ..errors import TurnCancelledError
 from .scope import Deadline
 
-__all__ = ["CancelOn", "Cancelled", "FailAt", "MoveOnAfter", "Scope", "current"]
+__all__ = ["CancelOn", "Cancelled", "Entry", "FailAt", "MoveOnAfter", "Scope", "current"]
 
 
 class Cancelled(BaseException):
@@ -60,6 +60,23 @@ class Scope:
 
 _UNLIMITED = Scope(math.inf, None)
 current: ContextVar[Scope] = ContextVar("kova_scope", default=_UNLIMITED)
+
+
+class Entry:
+    """A block in which a user's call is worked on: no limit that was set in it is left behind.
+
+    Ctrl-C, or what a signal's handler raises, may come when a limit's own block is just being entered or left.
+    """
+
+    __slots__ = ("_outer",)
+
+    def __enter__(self) -> None:
+        self._outer = current.get()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        current.set(self._outer)
 
 
 class Limit(ABC):

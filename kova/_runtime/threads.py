@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from .._loops import loop_scheduler
 from .._mailbox import Mailbox
+from .._signals import raise_if_from_a_signal
 from ..cancellation import CancellationToken
 from ..errors import BuildError
 from . import workers
@@ -27,7 +28,7 @@ from .greenlets import in_a_real_thread
 from .scope import FOREIGN, GRACE, UNLIMITED, Deadline
 from .sockets import Socket, wake
 from .thread_reading import Inbox, SharedReader
-from .thread_scope import Cancelled, CancelOn, FailAt, MoveOnAfter, Scope, current
+from .thread_scope import Cancelled, CancelOn, Entry, FailAt, MoveOnAfter, Scope, current
 from .thread_waits import wait_for
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "checkpoint",
     "closing",
     "connect",
+    "entry",
     "fail_at",
     "is_cancellation",
     "move_on_after",
@@ -61,6 +63,9 @@ T = TypeVar("T")
 
 
 # ---- limits
+
+
+entry = Entry
 
 
 def fail_at(deadline: Deadline | None) -> AbstractContextManager[None]:
@@ -405,6 +410,7 @@ def _with_socket(sock: Socket, operation: Callable[[], T]) -> T:
     try:
         result = operation()
     except OSError as error:
+        raise_if_from_a_signal(error)
         if scope.is_over() or (isinstance(error, TimeoutError) and error.errno is None):
             _await_end(scope)
             raise Cancelled from None

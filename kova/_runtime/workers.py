@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from contextvars import ContextVar
 from typing import TypeAlias, TypeVar
 
 from .._mailbox import Empty, Mailbox
+from ..errors import KovaError
 
 IDLE_SECONDS = 1.0
 
@@ -28,7 +30,11 @@ _numbers = itertools.count(1)
 
 
 def start(work: Work) -> None:
-    """Run `work`, which must not raise, in another thread."""
+    """Run `work`, which must not raise, in another thread.
+
+    Raises:
+        KovaError: The system gives no more threads.
+    """
     idle = _idle.get()
     try:
         idle.pop().put(work)
@@ -38,8 +44,10 @@ def start(work: Work) -> None:
         name = f"kova-worker-{next(_numbers)}"
         try:
             threading.Thread(target=_serve, args=(inbox, idle), name=name, daemon=True).start()
-        except RuntimeError:  # the interpreter is about to exit, and starts no more threads: nobody can abandon this
-            work()
+        except RuntimeError as error:
+            if "shutdown" not in str(error) and not sys.is_finalizing():
+                raise KovaError(f"no thread can be started: {error}") from error
+            work()  # the interpreter is about to exit, and starts no more threads: nobody can abandon this
 
 
 def apart(function: Callable[[], T]) -> T:

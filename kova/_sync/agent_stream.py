@@ -140,7 +140,7 @@ class AgentStream:
         if self._tools is None:
             raise StreamError("the stream is closed, or was never opened: use it in a with block")
         try:
-            with rt.cancel_on(self._token), rt.fail_at(self._deadline):
+            with rt.entry(), rt.cancel_on(self._token), rt.fail_at(self._deadline):
                 if self._source is not None:
                     self._take_answer(self._source)
                 elif self._round is not None:

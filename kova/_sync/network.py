@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .._runtime import sockets
 from .._runtime import threads as rt
+from .._signals import raise_if_from_a_signal
 from ..errors import ConnectionError
 
 if TYPE_CHECKING:
@@ -152,16 +153,19 @@ def connect_tcp(host: str, port: int) -> TCPStream:
     try:
         addresses = sockets.numeric(host, port) or rt.run_blocking(sockets.resolve, host, port)
     except OSError as error:
+        raise_if_from_a_signal(error)
         raise ConnectionError(f"cannot resolve {host!r}: {error}") from error
     for address in addresses[:-1]:
         with rt.move_on_after(FIRST_ADDRESS_SECONDS):
             try:
                 return _connect(address)
-            except OSError:
-                pass  # the last address decides
+            except OSError as error:
+                raise_if_from_a_signal(error)
+                # else the last address decides
     try:
         return _connect(addresses[-1])
     except OSError as error:
+        raise_if_from_a_signal(error)
         raise ConnectionError(f"cannot connect to {host}:{port}: {error.strerror or error}") from error
 
 

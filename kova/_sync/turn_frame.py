@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from .._memory.arguments import checked_history
 from .._runtime import threads as rt
+from .._signals import raise_if_from_a_signal
 from .._turn import Turn
 from ..errors import BuildError, KovaError, MemoryStoreError
 from ..messages import ConversationMessage
@@ -108,6 +109,7 @@ class ConversationFrame:
         except KovaError:
             raise
         except Exception as error:
+            raise_if_from_a_signal(error)
             raise self._failure("read", error) from error
 
     def _failure(self, what: str, error: Exception) -> MemoryStoreError:
@@ -138,6 +140,7 @@ class ConversationFrame:
         except KovaError:
             raise
         except Exception as error:
+            raise_if_from_a_signal(error)
             raise self._failure("written", error) from error
 
     def end(self) -> None:

@@ -150,6 +150,19 @@ async def test_a_silent_call_ends_in_time_and_the_server_is_told(mcp_server: MCP
     assert told["params"]["requestId"] == mcp_server.of("tools/call")[0].message["id"]
 
 
+async def test_what_comes_before_a_call_is_a_part_of_its_time(mcp_server: MCPHTTPServer) -> None:
+    be_modern(mcp_server)
+    mcp_server.on("tools/list", hang)  # which says what the call's headers are
+    async with client(mcp_server) as mcp:
+        with pytest.raises(kova.TimeoutError, match=r"the MCP tool weather took longer than 0.1 s"):
+            await mcp.call_tool("weather", CITY, timeout=0.1)
+        be_modern(mcp_server)
+        with pytest.raises(kova.TimeoutError):
+            await mcp.call_tool("weather", CITY, timeout=1e-9)
+        assert not mcp_server.of("tools/call"), "whose time is over is not asked any more"
+        assert (await mcp.call_tool("weather", CITY)).text == "sunny"
+
+
 async def test_progress_gives_a_call_its_time_anew_up_to_a_maximum(mcp_server: MCPHTTPServer) -> None:
     be_modern(mcp_server)
     seen: list[tuple[Any, ...]] = []

@@ -146,6 +146,19 @@ def test_a_subscription_tells_of_a_change_and_of_nothing_else(mcp_server: MCPHTT
     assert mcp_server.of("subscriptions/listen")[0].message["params"]["notifications"] == {"toolsListChanged": True}
 
 
+def test_a_subscription_that_makes_no_sense_is_over(mcp_server: MCPHTTPServer) -> None:
+    be_modern(mcp_server)
+    mcp_server.on("server/discover", lambda exchange: discover(exchange, listChanged=True))
+    mcp_server.on("subscriptions/listen", lambda exchange: exchange.stream("no JSON"))
+    with client(mcp_server) as mcp:
+        for times in (1, 2):
+            mcp.list_tools()
+            until(lambda times=times: len(mcp_server.of("subscriptions/listen")) == times, "it listens, again")
+            generation = times - 1
+            until(lambda old=generation: mcp._connection.session.generation > old, "the list is taken to be old")
+    assert len(mcp_server.of("tools/list")) == 2
+
+
 def test_a_tool_whose_headers_have_changed_is_looked_at_again(mcp_server: MCPHTTPServer) -> None:
     be_modern(mcp_server)
     mcp_server.on(

@@ -72,6 +72,45 @@ def test_it_ends_the_turn_as_it_is(server: ModelServer, call: str, limited: bool
     assert len(server.exchanges) == 2
 
 
+WAITS = {
+    "a silent model": "agent.run('go', timeout=50)",
+    "a silent model, no limits": "agent.run('go')",
+    "a silent MCP server": "client.call_tool('be_silent', timeout=50)",
+    "a listener": "client.call_tool('progress', timeout=50, on_progress=lambda *report: time.sleep(50))",
+    "a store": "kova.Agent(model, memory=Store()).chat('c', 'go')",
+}
+
+
+@pytest.mark.parametrize("waiting", WAITS)
+def test_an_alarm_with_the_builtin_timeout_error_ends_every_wait(server: ModelServer, waiting: str) -> None:
+    """T10: it is an OSError too, and is taken for no socket's."""
+    server.play(play.text("Hello"))
+    server.always(lambda exchange: exchange.wait_for_disconnect())
+    source = """
+    from tests.mcp_links import faulty
+
+    class Store(kova.InMemoryStore):
+        def load(self, conversation_id):
+            time.sleep(50)
+
+    def overdue(number, frame):
+        raise TimeoutError("the program's own limit")
+
+    signal.signal(signal.SIGALRM, overdue)
+    model = kova.OpenAICompatibleProvider("m", base_url=url, timeout=None)
+    agent = kova.Agent(model)
+    with kova.MCPClient(faulty()) as client:
+        say(agent.run("hello").text, client.call_tool("echo").text)
+        begun = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            WORK
+        except TimeoutError as error:
+            say(type(error).__module__, error, time.monotonic() - begun < 8)
+    """.replace("WORK", WAITS[waiting])
+    assert run(source, url=server.url) == ["Hello done", "builtins the program's own limit True"]
+
+
 def test_a_limit_of_the_tools_own_is_the_tools(server: ModelServer) -> None:
     """L2: it sets an alarm, and takes it back before it is left: that is an exception like any other."""
     server.play(play.calls(("look", {})), play.text("I see"))

@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 
+import kova
 from kova._runtime import workers
 
 LIMIT = 20.0  # seconds; more than anything here should ever take
@@ -116,6 +117,19 @@ def test_a_waiting_thread_keeps_nothing_of_its_work(monkeypatch: pytest.MonkeyPa
         del burden
         assert gone.wait(LIMIT / 2)
     gate.set()
+
+
+def test_where_the_system_gives_no_more_threads_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller must not do the work itself: it could not be abandoned any more."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    done: list[int] = []
+    with pytest.raises(kova.KovaError, match="no thread can be started: can't start new thread"):
+        workers.apart(lambda: workers.start(lambda: done.append(1)))
+    assert not done
 
 
 def test_a_forked_child_has_threads_of_its_own() -> None:

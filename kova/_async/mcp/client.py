@@ -220,7 +220,7 @@ class AsyncMCPClient:
             raise TypeError(f"cancel must be a CancellationToken, not {type(cancel).__name__}")
         if cancel is None:
             return MCPToolResult.from_json(await self._call(params, patience, on_progress))
-        with rt.cancel_on(cancel):
+        with rt.entry(), rt.cancel_on(cancel):
             result = await self._call(params, patience, on_progress)
         return MCPToolResult.from_json(result)
 

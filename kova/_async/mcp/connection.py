@@ -74,11 +74,15 @@ class AsyncMCPConnection:
         """The result of a request, which is a span of its own where spans are made."""
         tracing = spans_on()
         if tracing is None:
-            return await self._deliver(method, params, patience, on_progress, source)
+            with rt.entry():
+                return await self._deliver(method, params, patience, on_progress, source)
         url = None if isinstance(self._transport, StdioTransport) else self._transport.url
-        with watch_mcp_call(
-            tracing, method, tool=params.get("name"), transport="pipe" if url is None else "tcp", url=url
-        ) as watch:
+        with (
+            rt.entry(),
+            watch_mcp_call(
+                tracing, method, tool=params.get("name"), transport="pipe" if url is None else "tcp", url=url
+            ) as watch,
+        ):
             result = await self._deliver(method, watch.traced(params), patience, on_progress, source)
             if result.get("isError"):
                 watch.tool_failed()
@@ -97,7 +101,7 @@ class AsyncMCPConnection:
         while True:
             session = await self.connected()
             try:
-                headers = None if source is None else await source.headers(session, params)
+                headers = None if source is None else await self._headers(source, session, params, patience)
                 return await session.request(method, params, patience, on_progress, headers)
             except Refused as refusal:
                 raise reason_of(refusal) from refusal
@@ -117,6 +121,12 @@ class AsyncMCPConnection:
             except StreamError:
                 await self._drop_dead(session)
                 raise
+
+    async def _headers(
+        self, source: AsyncHeaderSource, session: AsyncMCPSession, params: Mapping[str, Any], patience: Patience
+    ) -> Mapping[str, str]:
+        with rt.fail_at(patience):
+            return await source.headers(session, params)
 
     async def connected(self) -> AsyncMCPSession:
         """The session; a server that was found dead is connected to anew."""
@@ -169,7 +179,7 @@ class AsyncMCPConnection:
 
     async def _connect(self) -> AsyncMCPSession:
         try:
-            with rt.cancel_on(self._closing):
+            with rt.entry(), rt.cancel_on(self._closing):
                 return await self._connector.connect(self._timeout)
         except TurnCancelledError:
             if self._is_closed:

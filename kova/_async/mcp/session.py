@@ -23,6 +23,7 @@ from ..._mcp.jsonrpc import (
 )
 from ..._mcp.negotiation import ServerDescription
 from ..._runtime import aio as rt
+from ..._signals import raise_if_from_a_signal
 from ...errors import ConnectionError, KovaError, MCPError
 from .handler_queue import AsyncHandlerQueue
 from .handlers import AsyncServerHandlers
@@ -126,6 +127,8 @@ class AsyncMCPSession:
         pending: AsyncPendingCall | None = None
         self._under_way.add(number)
         try:
+            if patience.remaining() <= 0:
+                raise patience.error()  # before anything is done at the server
             pending = await self.link.begin(call)
             message = await pending.next()
             while not is_answer(message):
@@ -142,11 +145,13 @@ class AsyncMCPSession:
                 await _give_up(pending)
             raise
         finally:
-            self._under_way.discard(number)
-            if pending is not None:
-                await pending.close()
-            if self._is_retired and not self._under_way:
-                await self.close()
+            try:
+                if pending is not None:
+                    await pending.close()
+            finally:
+                self._under_way.discard(number)
+                if self._is_retired and not self._under_way:
+                    await self.close()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Tell the server something."""
@@ -184,7 +189,8 @@ class AsyncMCPSession:
         params = message.get("params") or {}
         try:
             await rt.call(on_progress, params.get("progress"), params.get("total"), params.get("message"))
-        except Exception:
+        except Exception as error:
+            raise_if_from_a_signal(error)
             log.exception("on_progress raised")
 
     async def _input(self, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -273,7 +279,7 @@ class AsyncMCPSession:
             self._is_listening = False
         except MCPError as error:
             log.debug("an MCP server offers no subscription", error=str(error))
-        except ConnectionError as error:
+        except KovaError as error:
             log.debug("the subscription of an MCP server broke off", error=str(error))
             self._is_listening = False
         self.generation += 1

@@ -22,6 +22,7 @@ from ..._mcp.lines import Lines, LineTooLong
 from ..._runtime import aio as rt
 from ..._runtime.children import Child
 from ..._runtime.owners import is_over
+from ..._signals import raise_if_from_a_signal
 from ...errors import ConnectionError, KovaError, StreamError
 from ...mcp.transports import StdioTransport
 from .link import Receiver
@@ -86,7 +87,7 @@ class AsyncStdioLink:
 
     @property
     def is_open(self) -> bool:
-        return self._end is None
+        return self._end is None and self._reader is not None and not self._reader.is_over
 
     async def open(self) -> None:
         env = server_environment(os.environ, self._transport.env, inherit=self._transport.inherit_env)
@@ -95,6 +96,7 @@ class AsyncStdioLink:
         try:
             self._child = Child([program, *self._transport.args], cwd=self._transport.cwd, env=env)
         except (OSError, RuntimeError, ValueError) as error:
+            raise_if_from_a_signal(error)
             raise ConnectionError(f"cannot start the MCP server {self._transport.shown!r}: {error}") from error
         self._owner = rt.owner()
         self._reader = rt.SharedReader(self._child.stdout, self._feed, self._has_waiting)

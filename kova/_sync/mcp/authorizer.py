@@ -11,6 +11,7 @@ from typing import Any
 from ..._formats.secrets import mask
 from ..._mcp.http_rules import is_header_text
 from ..._runtime import threads as rt
+from ..._signals import raise_if_from_a_signal
 from ...errors import BuildError, ConnectionError, KovaError
 from ...mcp.transports import TokenProvider
 
@@ -110,6 +111,7 @@ class Authorizer:
         except KovaError:
             raise
         except Exception as error:
+            raise_if_from_a_signal(error)
             text = mask(str(error), filter(None, [self._last])) or "(no message)"
             raise _final(f"auth.{name} raised {type(error).__name__}: {text}") from error
         if token is None:

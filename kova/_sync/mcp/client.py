@@ -223,7 +223,7 @@ class MCPClient:
             raise TypeError(f"cancel must be a CancellationToken, not {type(cancel).__name__}")
         if cancel is None:
             return MCPToolResult.from_json(self._call(params, patience, on_progress))
-        with rt.cancel_on(cancel):
+        with rt.entry(), rt.cancel_on(cancel):
             result = self._call(params, patience, on_progress)
         return MCPToolResult.from_json(result)
 

@@ -77,11 +77,15 @@ class MCPConnection:
         """The result of a request, which is a span of its own where spans are made."""
         tracing = spans_on()
         if tracing is None:
-            return self._deliver(method, params, patience, on_progress, source)
+            with rt.entry():
+                return self._deliver(method, params, patience, on_progress, source)
         url = None if isinstance(self._transport, StdioTransport) else self._transport.url
-        with watch_mcp_call(
-            tracing, method, tool=params.get("name"), transport="pipe" if url is None else "tcp", url=url
-        ) as watch:
+        with (
+            rt.entry(),
+            watch_mcp_call(
+                tracing, method, tool=params.get("name"), transport="pipe" if url is None else "tcp", url=url
+            ) as watch,
+        ):
             result = self._deliver(method, watch.traced(params), patience, on_progress, source)
             if result.get("isError"):
                 watch.tool_failed()
@@ -100,7 +104,7 @@ class MCPConnection:
         while True:
             session = self.connected()
             try:
-                headers = None if source is None else source.headers(session, params)
+                headers = None if source is None else self._headers(source, session, params, patience)
                 return session.request(method, params, patience, on_progress, headers)
             except Refused as refusal:
                 raise reason_of(refusal) from refusal
@@ -120,6 +124,12 @@ class MCPConnection:
             except StreamError:
                 self._drop_dead(session)
                 raise
+
+    def _headers(
+        self, source: HeaderSource, session: MCPSession, params: Mapping[str, Any], patience: Patience
+    ) -> Mapping[str, str]:
+        with rt.fail_at(patience):
+            return source.headers(session, params)
 
     def connected(self) -> MCPSession:
         """The session; a server that was found dead is connected to anew."""
@@ -172,7 +182,7 @@ class MCPConnection:
 
     def _connect(self) -> MCPSession:
         try:
-            with rt.cancel_on(self._closing):
+            with rt.entry(), rt.cancel_on(self._closing):
                 return self._connector.connect(self._timeout)
         except TurnCancelledError:
             if self._is_closed:

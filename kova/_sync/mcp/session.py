@@ -26,6 +26,7 @@ from ..._mcp.jsonrpc import (
 )
 from ..._mcp.negotiation import ServerDescription
 from ..._runtime import threads as rt
+from ..._signals import raise_if_from_a_signal
 from ...errors import ConnectionError, KovaError, MCPError
 from .handler_queue import HandlerQueue
 from .handlers import ServerHandlers
@@ -129,6 +130,8 @@ class MCPSession:
         pending: PendingCall | None = None
         self._under_way.add(number)
         try:
+            if patience.remaining() <= 0:
+                raise patience.error()  # before anything is done at the server
             pending = self.link.begin(call)
             message = pending.next()
             while not is_answer(message):
@@ -145,11 +148,13 @@ class MCPSession:
                 _give_up(pending)
             raise
         finally:
-            self._under_way.discard(number)
-            if pending is not None:
-                pending.close()
-            if self._is_retired and not self._under_way:
-                self.close()
+            try:
+                if pending is not None:
+                    pending.close()
+            finally:
+                self._under_way.discard(number)
+                if self._is_retired and not self._under_way:
+                    self.close()
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Tell the server something."""
@@ -187,7 +192,8 @@ class MCPSession:
         params = message.get("params") or {}
         try:
             rt.call(on_progress, params.get("progress"), params.get("total"), params.get("message"))
-        except Exception:
+        except Exception as error:
+            raise_if_from_a_signal(error)
             log.exception("on_progress raised")
 
     def _input(self, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,7 +282,7 @@ class MCPSession:
             self._is_listening = False
         except MCPError as error:
             log.debug("an MCP server offers no subscription", error=str(error))
-        except ConnectionError as error:
+        except KovaError as error:
             log.debug("the subscription of an MCP server broke off", error=str(error))
             self._is_listening = False
         self.generation += 1

@@ -112,6 +112,9 @@ class SSELink:
             raise NotDelivered(f"there is no connection any more: {self._end}") from self._end
         pending = SSECall(self, call, self._post(call.message))
         self._calls[call.id] = pending
+        if self._end is not None:  # just now, and calls that came later are not told
+            self.forget(call)
+            raise NotDelivered(f"there is no connection any more: {self._end}") from self._end
         try:
             with rt.fail_at(call.patience):
                 pending.request.send()
