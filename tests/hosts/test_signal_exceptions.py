@@ -133,3 +133,64 @@ def test_a_limit_of_the_tools_own_is_the_tools(server: ModelServer) -> None:
     """
     assert run(source, url=server.url) == ["I see"]
     assert server.exchanges[-1].json()["messages"][-1]["content"] == "ValueError: no answer in time"
+
+
+SHARED = """
+    import functools
+    from unittest.mock import Mock
+
+    def logged(function):
+        @functools.wraps(function)
+        def wrapper(*args, **options):
+            return function(*args, **options)
+        return wrapper
+
+    class Overdue(Exception):
+        "What the program around is told."
+
+    @logged
+    def overdue(number, frame):
+        del number, frame
+        raise Overdue
+
+    def new_agent(tool):
+        return kova.Agent(kova.OpenAICompatibleProvider("m", base_url=url), tools=[tool], tool_errors="report")
+"""
+
+
+@pytest.mark.parametrize("handler", ["overdue", "Mock()"])
+def test_what_has_the_code_of_a_handler_is_none(server: ModelServer, handler: str) -> None:
+    """L4: a tool under the same decorator, and a mock in one: the model is told of what they raise."""
+    server.play(play.calls(("divide", {"by": 0})), play.text("I see"))
+    source = """
+    @kova.tool
+    @logged
+    def divide(by: int) -> int:
+        "Divide."
+        return Mock(side_effect=lambda: 1 // by)() if mocked else 1 // by
+
+    say(new_agent(divide).run("go").text)
+    """
+    source = SHARED + f"    signal.signal(signal.SIGTERM, {handler})\n" + source
+    assert run(source, url=server.url, mocked=handler != "overdue") == ["I see"]
+    assert "ZeroDivisionError" in server.exchanges[-1].json()["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("handler", ["overdue", "functools.partial(overdue)", "Mock(side_effect=Overdue)"])
+def test_a_handler_that_shares_its_code_is_one(server: ModelServer, handler: str) -> None:
+    """T10: under a decorator, with its arguments deleted, or as a mock."""
+    server.play(play.calls(("wait", {})))
+    source = """
+    @kova.tool
+    @logged
+    def wait() -> None:
+        "Wait for a signal."
+        signal.raise_signal(signal.SIGTERM)
+
+    try:
+        new_agent(wait).run("go")
+    except Overdue:
+        say("over")
+    """
+    source = SHARED + f"    signal.signal(signal.SIGTERM, {handler})\n" + source
+    assert run(source, url=server.url) == ["over"]
