@@ -24,10 +24,11 @@ class Decoder:
     the zlib header that RFC 9110 wants, or not, as some servers have it.
 
     Args:
-        limit: Bytes that the decoded body may have.
+        limit: Bytes that the decoded body may have. A member that is empty counts as one.
+        may_be_raw: Whether it may have no header at all. Then nearly anything can be taken for compressed.
     """
 
-    def __init__(self, limit: int = BODY_LIMIT) -> None:
+    def __init__(self, limit: int = BODY_LIMIT, *, may_be_raw: bool = False) -> None:
         import zlib
 
         self._open = zlib.decompressobj
@@ -36,7 +37,9 @@ class Decoder:
         self._head = b""  # what has come before the kind of the stream could be told
         self._is_gzip = False
         self._is_over = False
+        self._is_empty = True  # so far, the stream that is being read
         self._left = limit
+        self._may_be_raw = may_be_raw
 
     def feed(self, data: bytes) -> bytes:
         """What the next piece of the body decodes to.
@@ -61,7 +64,8 @@ class Decoder:
         self._is_over = not is_first and not is_gzip
         if not self._is_over:
             self._is_gzip = is_gzip
-            self._stream = self._open(_window_bits(self._head))
+            self._is_empty = True
+            self._stream = self._open(_window_bits(self._head, self._may_be_raw))
         return not self._is_over
 
     def _decode(self, data: bytes) -> tuple[bytes, bytes]:
@@ -71,7 +75,8 @@ class Decoder:
             decoded = self._stream.decompress(data, self._left + 1)
         except self._error as error:
             raise StreamError(f"the compressed body is corrupt: {error}") from error
-        self._left -= len(decoded)
+        self._is_empty = self._is_empty and not decoded
+        self._left -= 1 if self._is_empty and self._stream.eof else len(decoded)
         if self._left < 0:
             raise StreamError("the decompressed body is larger than its limit")
         if not self._stream.eof:
@@ -81,12 +86,12 @@ class Decoder:
         return decoded, rest
 
 
-def _window_bits(head: bytes) -> int:
+def _window_bits(head: bytes, may_be_raw: bool) -> int:
     """How zlib is to read a stream that begins so."""
     if head.startswith(GZIP):
         return 31
     has_header = head[0] & 0x0F == 8 and int.from_bytes(head[:HEAD], "big") % 31 == 0
-    return 15 if has_header else -15
+    return -15 if may_be_raw and not has_header else 15
 
 
 def decoder_for(content_encoding: str | None) -> Decoder | None:
@@ -99,5 +104,5 @@ def decoder_for(content_encoding: str | None) -> Decoder | None:
     if encoding in ("", "identity"):
         return None
     if encoding in ("gzip", "x-gzip", "deflate"):
-        return Decoder()
+        return Decoder(may_be_raw=encoding == "deflate")
     raise StreamError(f"the server sent a body in an encoding that was not asked for: {encoding!r}")

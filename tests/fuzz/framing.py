@@ -6,6 +6,7 @@ import math
 import random
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import kova
@@ -75,15 +76,15 @@ def _frames(chunks: list[bytes], limit: int | None) -> tuple[list[Any], str | No
 
 
 def check_content_encoding(data: bytes) -> None:
-    for limit in (1_000_000, SMALL_LIMIT):
-        whole = _decoded([data], limit)
+    for limit, may_be_raw in product((1_000_000, SMALL_LIMIT), (False, True)):
+        whole = _decoded([data], limit, may_be_raw)
         assert whole is None or len(whole) <= limit
         for chunks in splits(data):
-            assert _decoded(chunks, limit) == whole, chunks
+            assert _decoded(chunks, limit, may_be_raw) == whole, chunks
 
 
-def _decoded(chunks: list[bytes], limit: int) -> bytes | None:
-    decoder = Decoder(limit)
+def _decoded(chunks: list[bytes], limit: int, may_be_raw: bool) -> bytes | None:
+    decoder = Decoder(limit, may_be_raw=may_be_raw)
     try:
         return b"".join([decoder.feed(chunk) for chunk in chunks])
     except StreamError:

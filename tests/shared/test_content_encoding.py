@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kova
-from kova._wire.content_encoding import Decoder
+from kova._wire.content_encoding import Decoder, decoder_for
 
 TEXT = '{"text": "Grüße aus Köln, and a good deal more of it"}\n'.encode() * 20
 
@@ -25,8 +25,8 @@ def members(data: bytes) -> bytes:
     return b"".join(gzip.compress(data[start : start + 100], mtime=0) for start in range(0, len(data), 100))
 
 
-def decoded(pieces: Iterable[bytes], limit: int = 1_000_000) -> bytes:
-    decoder = Decoder(limit)
+def decoded(pieces: Iterable[bytes], limit: int = 1_000_000, *, may_be_raw: bool = True) -> bytes:
+    decoder = Decoder(limit, may_be_raw=may_be_raw)
     return b"".join([decoder.feed(piece) for piece in pieces])
 
 
@@ -51,6 +51,15 @@ def test_the_limit_is_that_of_all_members_together() -> None:
         decoded([members(TEXT)], len(TEXT) - 1)
 
 
+@pytest.mark.parametrize("may_be_raw", [False, True])
+def test_members_without_content_do_not_go_on_for_ever(may_be_raw: bool) -> None:
+    empty = gzip.compress(b"", mtime=0)
+    assert decoded([empty * 10], 10, may_be_raw=may_be_raw) == b""
+    for pieces in ([empty * 11], [empty] * 11, [bytes([byte]) for byte in empty * 11]):
+        with pytest.raises(kova.StreamError, match="larger than its limit"):
+            decoded(pieces, 10, may_be_raw=may_be_raw)
+
+
 @pytest.mark.parametrize("compress", FORMS)
 def test_a_bomb_is_not_unpacked(compress: Callable[[bytes], bytes]) -> None:
     with pytest.raises(kova.StreamError, match="larger than its limit"):
@@ -61,3 +70,23 @@ def test_a_bomb_is_not_unpacked(compress: Callable[[bytes], bytes]) -> None:
 def test_what_is_corrupt_is_refused(body: bytes) -> None:
     with pytest.raises(kova.StreamError, match="corrupt"):
         decoded([body])
+
+
+PLAIN = [b'{"x": "^NA900hazMCFVMpJh! Z7_f', b'{"iy": "|uOk;@bF1+xg&!6_r30<.?', b'{"error": "overloaded"}']
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
+@pytest.mark.parametrize("body", [raw_deflate(TEXT), *PLAIN])
+def test_only_a_deflate_body_may_be_without_a_header(encoding: str, body: bytes) -> None:
+    """What is no gzip is refused: without a header to check, some plain texts can be read as compressed."""
+    decoder = decoder_for(encoding)
+    assert decoder is not None
+    with pytest.raises(kova.StreamError, match="corrupt"):
+        decoder.feed(body)
+
+
+@pytest.mark.parametrize("compress", [zlib.compress, raw_deflate])
+def test_a_deflate_body_has_a_header_or_not(compress: Callable[[bytes], bytes]) -> None:
+    decoder = decoder_for("deflate")
+    assert decoder is not None
+    assert decoder.feed(compress(TEXT)) == TEXT
