@@ -107,16 +107,20 @@ class Burden:
 def test_a_waiting_thread_keeps_nothing_of_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "IDLE_SECONDS", LIMIT)
     gate = threading.Event()
-    while workers._idle.get():
-        workers.start(partial(gate.wait, LIMIT))  # so that the first burden gets a new thread
-    for _ in range(3):
-        burden = Burden()
-        gone = threading.Event()
-        weakref.finalize(burden, gone.set)
-        workers.start(burden.carry)
-        del burden
-        assert gone.wait(LIMIT / 2)
-    gate.set()
+    try:
+        for _ in range(1_000):
+            if not workers._idle.get():
+                break
+            workers.start(partial(gate.wait, LIMIT))  # so that the first burden gets a new thread
+        for _ in range(3):
+            burden = Burden()
+            gone = threading.Event()
+            weakref.finalize(burden, gone.set)
+            workers.start(burden.carry)
+            del burden
+            assert gone.wait(LIMIT / 2)
+    finally:
+        gate.set()
 
 
 def test_where_the_system_gives_no_more_threads_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
