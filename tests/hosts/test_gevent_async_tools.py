@@ -211,3 +211,30 @@ def test_the_end_of_the_program(server: ModelServer) -> None:
     with Script(source, prelude=PRELUDE, url=server.url) as script:
         at = script.expect("the end")
         assert script.end()[0] - at < 10
+
+
+def test_processes_are_started_before_or_not_at_all(server: ModelServer) -> None:
+    """L4: gevent starts processes in the main thread alone; a server that runs already serves these tools as well."""
+    server.always(call_and_repeat("use"))
+    source = """
+    from tests.mcp_links import faulty
+    client = kova.MCPClient(faulty(), timeout=10)
+
+    @kova.tool
+    async def use() -> str:
+        "Use a tool of the server."
+        return client.call_tool("echo").text
+
+    try:
+        new_agent(use).run("go", timeout=20)
+    except kova.ConnectionError as error:
+        say(error.message.partition(": ")[2].partition(" (")[0])
+    say(client.call_tool("echo").text)
+    say(new_agent(use).run("go", timeout=20).text)
+    client.close()
+    """
+    assert run(source, prelude=PRELUDE, url=server.url) == [
+        "gevent starts no processes in this thread",
+        "done",
+        "done",
+    ]

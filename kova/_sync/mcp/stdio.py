@@ -101,6 +101,9 @@ class StdioLink:
         except (OSError, RuntimeError, ValueError) as error:
             raise_if_from_a_signal(error)
             raise ConnectionError(f"cannot start the MCP server {self._transport.shown!r}: {error}") from error
+        except TypeError as error:  # gevent's alone, as all arguments have been checked
+            problem = f"gevent starts no processes in this thread ({error})"
+            raise ConnectionError(f"cannot start the MCP server {self._transport.shown!r}: {problem}") from error
         self._owner = rt.owner()
         self._reader = rt.SharedReader(self._child.stdout, self._feed, self._has_waiting)
         self._end = None
