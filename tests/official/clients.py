@@ -53,6 +53,10 @@ def counts(input: int | None, output: int | None, thinking: int | None, read: in
 
 # ---- OpenAI
 
+# What the client declares no field for it hands on under the server's name, which the server's documentation says.
+_REASONING = ("reasoning_content", "reasoning", "reasoning_text")
+_CACHE_READ = ("prompt_cache_hit_tokens", "cache_read_input_tokens")
+
 
 def ask_openai(url: str, case: Case) -> Outcome:
     with openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0) as client:
@@ -66,10 +70,14 @@ def ask_openai(url: str, case: Case) -> Outcome:
 def _of_openai(completion: Any) -> Outcome:
     choice = completion.choices[0]
     message = choice.message
-    reasoning = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
-    calls = [(call.function.name, _parsed(call.function.arguments)) for call in message.tool_calls or ()]
+    called = [call.function for call in message.tool_calls or ()] or [message.function_call]
+    calls = [(function.name, _parsed(function.arguments)) for function in called if function]
     return Outcome(
-        message.content or "", reasoning or None, calls, _openai_usage(completion.usage), choice.finish_reason
+        message.content or message.refusal or "",
+        _first(message, _REASONING),
+        calls,
+        _openai_usage(completion.usage),
+        choice.finish_reason,
     )
 
 
@@ -77,8 +85,15 @@ def _openai_usage(usage: Any) -> Usage:
     if usage is None:
         return counts(None, None, None, None, None)
     prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
-    cached, thinking = (prompt and prompt.cached_tokens), (completion and completion.reasoning_tokens)
-    return counts((usage.prompt_tokens or 0) - (cached or 0), usage.completion_tokens, thinking, cached, None)
+    cached = (prompt and prompt.cached_tokens) or _first(usage, _CACHE_READ) or 0
+    written = _first(usage, ("cache_creation_input_tokens",)) or 0
+    thinking = (completion and completion.reasoning_tokens) or _first(usage, ("reasoning_tokens",))
+    return counts((usage.prompt_tokens or 0) - cached - written, usage.completion_tokens, thinking, cached, written)
+
+
+def _first(answer: Any, names: tuple[str, ...]) -> Any:
+    """The first of these fields that holds anything."""
+    return next((value for name in names if (value := getattr(answer, name, None))), None)
 
 
 def _parsed(arguments: Any) -> Any:
