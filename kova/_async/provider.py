@@ -178,8 +178,9 @@ class AsyncHTTPProvider(Generic[C]):
         """
         with self._request_limit():
             request = self._format.build_models_request(await self._settings(), await self._api_key())
-            body = await read_body(await self._open(await self._finished(request)))
-        return self._format.parse_models(body)
+            request = await self._finished(request)
+            body = await read_body(await self._open(request))
+        return self._format.parse_models(body, request)
 
     async def close(self) -> None:
         """Close the provider's connections, those of its `with_options` copies included. May be called twice."""

@@ -96,7 +96,7 @@ class Format(Generic[C]):
         parse_error: The error that a status other than 2xx means, from status, headers and body; the last argument
             is what must not be shown.
         build_models_request: The request for the list of models.
-        parse_models: That list, from its body.
+        parse_models: That list, from its body and the request.
     """
 
     name: str
@@ -105,4 +105,4 @@ class Format(Generic[C]):
     stream_parser: Callable[[WireRequest], StreamParser]
     parse_error: Callable[[int, Mapping[str, str], bytes, WireRequest, Sequence[str]], ProviderError]
     build_models_request: Callable[[C, str | None], WireRequest]
-    parse_models: Callable[[bytes], list[ModelInfo]]
+    parse_models: Callable[[bytes, WireRequest], list[ModelInfo]]

@@ -181,8 +181,9 @@ class HTTPProvider(Generic[C]):
         """
         with self._request_limit():
             request = self._format.build_models_request(self._settings(), self._api_key())
-            body = read_body(self._open(self._finished(request)))
-        return self._format.parse_models(body)
+            request = self._finished(request)
+            body = read_body(self._open(request))
+        return self._format.parse_models(body, request)
 
     def close(self) -> None:
         """Close the provider's connections, those of its `with_options` copies included. May be called twice."""

@@ -166,9 +166,14 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
 
 
-def call(agent: kova.Agent, streamed: bool) -> None:
-    if not streamed:
+def call(model: Any, way: str) -> None:
+    retries = kova.RetryConfig(max_retries=1, initial_backoff=0.001, max_backoff=0.001)
+    agent = kova.Agent(model, retry_config=retries)
+    if way == "complete":
         agent.run(HI)
+        return
+    if way == "models":
+        model.list_models()
         return
     with agent.run_stream(HI) as stream:
         for _ in stream:
@@ -176,18 +181,17 @@ def call(agent: kova.Agent, streamed: bool) -> None:
 
 
 @every_provider
-@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("way", ["complete", "streamed", "models"])
 @pytest.mark.parametrize("echo", ECHOES)
 def test_a_key_that_the_server_sends_back(
-    server: ModelServer, log: pytest.LogCaptureFixture, name: str, streamed: bool, echo: Any
+    server: ModelServer, log: pytest.LogCaptureFixture, name: str, way: str, echo: Any
 ) -> None:
     """R7: in text, repr and pickle, in the chain of exceptions, in the log, in the reprs of provider and settings."""
     KNOWN[:] = secrets(name)
     server.always(echo)
-    retries = kova.RetryConfig(max_retries=1, initial_backoff=0.001, max_backoff=0.001)
     with provider(name, server) as model:
         with pytest.raises(kova.KovaError) as caught:
-            call(kova.Agent(model, retry_config=retries), streamed)
+            call(model, way)
         shown = [repr(model), repr(model.config), log.text, pickle.dumps(caught.value).decode("latin-1")]
     shown += [f"{link}\n{link!r}" for link in chain(caught.value)]
     shown += ["".join(line for line in traceback.format_exception(caught.value) if not line.startswith("  File"))]

@@ -116,7 +116,7 @@ def check_complete(name: str, data: bytes) -> None:
         answer = _or_error(lambda kind=content_type: FORMATS[name].parse_response(data, kind, REQUESTS[name]))
         if answer is not None:
             check_answer(answer)
-    for model in _or_error(lambda: FORMATS[name].parse_models(data)) or ():
+    for model in _or_error(lambda: FORMATS[name].parse_models(data, REQUESTS[name])) or ():
         assert model.id
         pickle.dumps(model)
         repr(model)

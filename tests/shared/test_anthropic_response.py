@@ -511,7 +511,7 @@ def test_models():
     full = {"type": "model", "id": "claude-a", "display_name": "A", "created_at": "2025-02-19T00:00:00Z"}
     local = {"id": "b", "created": 17, "owned_by": "us"}
     bare = {"id": "c", "created_at": "soon"}
-    assert parse_models(json.dumps({"data": [full, local, bare, {}, None], "has_more": False}).encode()) == [
+    assert parse_models(json.dumps({"data": [full, local, bare, {}, None], "has_more": False}).encode(), request()) == [
         ModelInfo("claude-a", 1_739_923_200, raw=full),
         ModelInfo("b", 17, "us", local),
         ModelInfo("c", raw=bare),
@@ -523,5 +523,5 @@ def test_models():
 )
 def test_what_is_no_list_of_models_is_an_error(body, message):
     with pytest.raises(ProviderError, match=message) as caught:
-        parse_models(body)
+        parse_models(body, request())
     assert caught.value.provider_class is ProviderErrorClass.OTHER

@@ -430,7 +430,9 @@ def test_the_list_of_models():
         "providerName": "Amazon",
         "modelLifecycle": {"status": "ACTIVE", "startOfLifeTime": "2024-12-03T00:00:00Z"},
     }
-    listed = parse_models(json.dumps({"modelSummaries": [nova, {"modelId": "m"}, {"modelName": "x"}, 5]}).encode())
+    listed = parse_models(
+        json.dumps({"modelSummaries": [nova, {"modelId": "m"}, {"modelName": "x"}, 5]}).encode(), request()
+    )
     assert listed == [
         ModelInfo("amazon.nova-lite-v1:0", 1733184000, "Amazon", nova),
         ModelInfo("m", raw={"modelId": "m"}),
@@ -440,11 +442,11 @@ def test_the_list_of_models():
 @pytest.mark.parametrize("time", [None, 5, "soon", "2024-12-03T00:00:00"])
 def test_a_date_may_be_anything(time):
     entry = {"modelId": "m", "modelLifecycle": {"startOfLifeTime": time}}
-    (model,) = parse_models(json.dumps({"modelSummaries": [entry]}).encode())
+    (model,) = parse_models(json.dumps({"modelSummaries": [entry]}).encode(), request())
     assert model.created == (1733184000 if isinstance(time, str) and time.startswith("2") else None)
 
 
 @pytest.mark.parametrize("body", [b"x", b"[]", b"{}", b'{"message": "boom"}'])
 def test_something_else_is_no_list_of_models(body):
     with pytest.raises(ProviderError, match="no list of models|boom"):
-        parse_models(body)
+        parse_models(body, request())

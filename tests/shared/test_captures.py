@@ -71,5 +71,5 @@ def test_an_error_has_its_class(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_models_are_listed(name: str) -> None:
-    listed = format_of(name).parse_models(captured(name).body)
+    listed = format_of(name).parse_models(captured(name).body, REQUEST)
     assert {"models": [[model.id, model.created, model.owned_by] for model in listed]} == expected(name)

@@ -479,7 +479,7 @@ def test_models():
         "displayName": "Gemini",
         "supportedGenerationMethods": ["generateContent"],
     }
-    listed = parse_models(json.dumps({"models": [full, {"name": "tunedModels/mine"}, {}, None]}).encode())
+    listed = parse_models(json.dumps({"models": [full, {"name": "tunedModels/mine"}, {}, None]}).encode(), build())
     assert listed == [
         ModelInfo("gemini-2.5-flash", raw=full),
         ModelInfo("tunedModels/mine", raw={"name": "tunedModels/mine"}),
@@ -487,11 +487,13 @@ def test_models():
 
 
 def test_no_models_are_an_empty_object():
-    assert parse_models(b"{}") == parse_models(b'{"models":[]}') == []
+    assert parse_models(b"{}", build()) == parse_models(b'{"models":[]}', build()) == []
 
 
 def test_a_list_that_goes_on_says_so(caplog):
-    assert [model.id for model in parse_models(b'{"models":[{"name":"models/a"}],"nextPageToken":"x"}')] == ["a"]
+    assert [model.id for model in parse_models(b'{"models":[{"name":"models/a"}],"nextPageToken":"x"}', build())] == [
+        "a"
+    ]
     assert "the list of models has more pages" in caplog.text
 
 
@@ -506,5 +508,5 @@ def test_a_list_that_goes_on_says_so(caplog):
 )
 def test_what_is_no_list_of_models_is_an_error(body, message):
     with pytest.raises(ProviderError, match=message) as caught:
-        parse_models(body)
+        parse_models(body, build())
     assert caught.value.provider_class is ProviderErrorClass.OTHER

@@ -362,7 +362,7 @@ def test_what_is_no_answer_is_a_provider_error(body, message):
 
 def test_models_are_described_as_by_ollamas_openai_endpoint():
     full = {"name": "qwen3:8b", "model": "qwen3:8b", "modified_at": "2025-10-03T23:34:03.409490317-07:00", "size": 5}
-    assert parse_models(json.dumps({"models": [full, {"name": "me/own"}, {"size": 5}, None]}).encode()) == [
+    assert parse_models(json.dumps({"models": [full, {"name": "me/own"}, {"size": 5}, None]}).encode(), REQUEST) == [
         ModelInfo("qwen3:8b", 1759559643, "library", full),
         ModelInfo("me/own", None, "me", {"name": "me/own"}),
     ]
@@ -378,12 +378,15 @@ def test_models_are_described_as_by_ollamas_openai_endpoint():
     ],
 )
 def test_whose_a_model_is(name, owner):
-    assert parse_models(json.dumps({"models": [{"model": name}]}).encode())[0].owned_by == owner
+    assert parse_models(json.dumps({"models": [{"model": name}]}).encode(), REQUEST)[0].owned_by == owner
 
 
 @pytest.mark.parametrize("moment", [None, 5, "soon", "0001-01-01T00:00:00Z", ""])
 def test_a_time_that_is_none_says_nothing(moment):
-    assert parse_models(json.dumps({"models": [{"name": "a", "modified_at": moment}]}).encode())[0].created is None
+    assert (
+        parse_models(json.dumps({"models": [{"name": "a", "modified_at": moment}]}).encode(), REQUEST)[0].created
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -392,5 +395,5 @@ def test_a_time_that_is_none_says_nothing(moment):
 )
 def test_what_is_no_list_of_models_is_an_error(body, message):
     with pytest.raises(ProviderError, match=message) as caught:
-        parse_models(body)
+        parse_models(body, REQUEST)
     assert caught.value.provider_class is ProviderErrorClass.OTHER

@@ -377,7 +377,9 @@ def test_a_body_beyond_the_limit_is_an_error(monkeypatch):
 
 def test_models():
     full = {"id": "a", "object": "model", "created": 17, "owned_by": "us"}
-    assert parse_models(json.dumps({"object": "list", "data": [full, {"id": "b", "created": "?"}]}).encode()) == [
+    assert parse_models(
+        json.dumps({"object": "list", "data": [full, {"id": "b", "created": "?"}]}).encode(), request()
+    ) == [
         ModelInfo("a", 17, "us", full),
         ModelInfo("b", raw={"id": "b", "created": "?"}),
     ]
@@ -385,7 +387,7 @@ def test_models():
 
 @pytest.mark.parametrize("body", [b'[{"id":"a"}]', b'{"models":[{"name":"a"}]}', b'{"data":[{"id":"a"},{},null]}'])
 def test_lists_of_models_have_several_forms(body):
-    assert [model.id for model in parse_models(body)] == ["a"]
+    assert [model.id for model in parse_models(body, request())] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -393,5 +395,5 @@ def test_lists_of_models_have_several_forms(body):
 )
 def test_what_is_no_list_of_models_is_an_error(body, message):
     with pytest.raises(ProviderError, match=message) as caught:
-        parse_models(body)
+        parse_models(body, request())
     assert caught.value.provider_class is ProviderErrorClass.OTHER

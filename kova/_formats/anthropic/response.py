@@ -11,7 +11,6 @@ from ..error_body import body_text, error_message, json_body
 from ..wire import WireRequest
 from .answer import AnswerReader
 from .errors import answer_error, payload_error
-from .request import NO_NAMES
 from .stream import StreamParser
 
 __all__ = ["parse_models", "parse_response"]
@@ -48,13 +47,12 @@ def parse_response(body: bytes, content_type: str, request: WireRequest) -> Mode
     return assembler.response(model=reader.model)
 
 
-def parse_models(body: bytes) -> list[ModelInfo]:
+def parse_models(body: bytes, request: WireRequest) -> list[ModelInfo]:
     """The models in a body.
 
     Raises:
         ProviderError: The body reports an error, or is no list of models.
     """
-    request = WireRequest("GET", "", {}, b"", "", NO_NAMES)
     value = json_body(body)
     if isinstance(value, dict) and value.get("error"):
         raise payload_error(value, request, in_stream=False)

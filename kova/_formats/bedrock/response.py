@@ -13,7 +13,6 @@ from .answer import AnswerReader
 from .errors import answer_error, payload_error
 from .request import EVENT_STREAM
 from .stream import StreamParser
-from .tool_config import NO_NAMES
 
 __all__ = ["parse_models", "parse_response"]
 
@@ -48,13 +47,12 @@ def parse_response(body: bytes, content_type: str, request: WireRequest) -> Mode
     return assembler.response(model=reader.model)
 
 
-def parse_models(body: bytes) -> list[ModelInfo]:
+def parse_models(body: bytes, request: WireRequest) -> list[ModelInfo]:
     """The foundation models in a body. Models that have only an inference profile in a region are listed too.
 
     Raises:
         ProviderError: The body reports an error, or is no list of models.
     """
-    request = WireRequest("GET", "", {}, b"", "", NO_NAMES)
     value = json_body(body)
     entries = value.get("modelSummaries") if isinstance(value, dict) else None
     if not isinstance(entries, list):

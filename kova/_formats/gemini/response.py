@@ -14,7 +14,6 @@ from ..error_body import body_text, json_body
 from ..wire import WireRequest
 from .answer import AnswerReader
 from .errors import answer_error, payload_error
-from .request import NO_NAMES
 from .stream import StreamParser
 
 __all__ = ["parse_models", "parse_response"]
@@ -56,13 +55,12 @@ def _no_answer(value: Any, request: WireRequest) -> ProviderError:
     return answer_error("the answer is JSON, but no answer of a model", request)
 
 
-def parse_models(body: bytes) -> list[ModelInfo]:
+def parse_models(body: bytes, request: WireRequest) -> list[ModelInfo]:
     """The models in a body, by the names that requests have for them.
 
     Raises:
         ProviderError: The body reports an error, or is no list of models.
     """
-    request = WireRequest("GET", "", {}, b"", "", NO_NAMES)
     value = json_body(body)
     if isinstance(value, dict) and value.get("error"):
         raise payload_error(value, request, in_stream=False)

@@ -11,7 +11,6 @@ from ..wire import WireRequest
 from .answer import AnswerReader
 from .errors import answer_error, payload_error
 from .stream import StreamParser
-from .tools import NO_NAMES
 
 __all__ = ["parse_models", "parse_response"]
 
@@ -55,13 +54,12 @@ def _is_stream(value: Any, body: bytes) -> bool:
     return isinstance(value, dict) and value.get("done") is False and not value.get("error")
 
 
-def parse_models(body: bytes) -> list[ModelInfo]:
+def parse_models(body: bytes, request: WireRequest) -> list[ModelInfo]:
     """The models in a body.
 
     Raises:
         ProviderError: The body reports an error, or is no list of models.
     """
-    request = WireRequest("GET", "", {}, b"", "", NO_NAMES)
     value = json_body(body)
     if isinstance(value, dict) and value.get("error"):
         raise payload_error(value, request, in_stream=False)
