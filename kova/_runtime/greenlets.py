@@ -9,13 +9,28 @@ from __future__ import annotations
 import contextvars
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TypeVar
 
 from . import workers
+from .owners import drop_all
 
-__all__ = ["in_a_real_thread"]
+__all__ = ["in_a_real_thread", "owner"]
 
 T = TypeVar("T")
+
+
+class _Realm:
+    """Stands for this process; under gevent also for a further thread of it, as threads cannot share its sockets."""
+
+
+_PROCESS = _Realm()
+_realm: ContextVar[_Realm] = ContextVar("kova_realm", default=_PROCESS)
+
+
+def owner() -> object:
+    """Whose connections the present code may use: those of this process, wherever gevent does not divide it."""
+    return _realm.get()
 
 
 def in_a_real_thread(function: Callable[[], T]) -> T:
@@ -31,10 +46,14 @@ def in_a_real_thread(function: Callable[[], T]) -> T:
     errors: list[BaseException] = []
 
     def work() -> None:  # raises nothing: the pool would print it
+        realm = _Realm()
+        _realm.set(realm)
         try:
             results.append(workers.apart(function))
         except BaseException as raised:
             errors.append(raised)
+        finally:
+            drop_all(realm)
 
     pool = ThreadPool(1)  # that of the hub has few threads, which look up names of hosts
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-__all__ = ["PerOwner", "is_over"]
+__all__ = ["PerOwner", "drop_all", "is_over"]
 
 T = TypeVar("T")
 
@@ -42,6 +42,12 @@ class PerOwner(Generic[T]):
                 self._drop(made)  # another thread was quicker
         return found
 
+    def drop(self, owner: object) -> None:
+        """Drop an owner's object."""
+        item = self._objects.pop(owner, None)
+        if item is not None:
+            self._drop(item)
+
     def clear(self) -> None:
         """Drop the objects of all owners."""
         while True:
@@ -55,9 +61,7 @@ class PerOwner(Generic[T]):
         for reference in self._objects.keyrefs():
             owner = reference()
             if is_over(owner):
-                item = self._objects.pop(owner, None)
-                if item is not None:
-                    self._drop(item)
+                self.drop(owner)
 
 
 def is_over(owner: object) -> bool:
@@ -67,6 +71,12 @@ def is_over(owner: object) -> bool:
 
 
 _all: WeakSet[PerOwner[Any]] = WeakSet()
+
+
+def drop_all(owner: object) -> None:
+    """Drop whatever an owner has, as it is about to end."""
+    for each in list(_all):
+        each.drop(owner)
 
 
 def _forget_objects() -> None:

@@ -24,7 +24,7 @@ from ..cancellation import CancellationToken
 from ..errors import BuildError
 from . import workers
 from .callables import is_async_callable
-from .greenlets import in_a_real_thread
+from .greenlets import in_a_real_thread, owner
 from .scope import FOREIGN, GRACE, UNLIMITED, Deadline
 from .sockets import Socket, wake
 from .thread_reading import Inbox, SharedReader
@@ -427,18 +427,3 @@ def _await_end(scope: Scope) -> None:
     """A socket's timeout may be a hair shorter than the deadline that it was made from."""
     while not scope.is_over():
         time.sleep(0.001)
-
-
-# ---- owners of connections
-
-
-class _Process:
-    """Stands for this process."""
-
-
-_PROCESS = _Process()
-
-
-def owner() -> object:
-    """Whose connections the present code may use: those of this process."""
-    return _PROCESS

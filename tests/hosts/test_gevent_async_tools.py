@@ -213,8 +213,8 @@ def test_the_end_of_the_program(server: ModelServer) -> None:
         assert script.end()[0] - at < 10
 
 
-def test_processes_are_started_before_or_not_at_all(server: ModelServer) -> None:
-    """L4: gevent starts processes in the main thread alone; a server that runs already serves these tools as well."""
+def test_servers_as_processes_are_for_other_tools(server: ModelServer) -> None:
+    """L4, T9: gevent starts processes in the main thread alone, and threads cannot share its sockets: that is said."""
     server.always(call_and_repeat("use"))
     source = """
     from tests.mcp_links import faulty
@@ -230,11 +230,46 @@ def test_processes_are_started_before_or_not_at_all(server: ModelServer) -> None
     except kova.ConnectionError as error:
         say(error.message.partition(": ")[2].partition(" (")[0])
     say(client.call_tool("echo").text)
-    say(new_agent(use).run("go", timeout=20).text)
+    try:
+        new_agent(use).run("go", timeout=20)
+    except kova.KovaError as error:
+        say(error.message.partition(":")[0])
     client.close()
     """
     assert run(source, prelude=PRELUDE, url=server.url) == [
         "gevent starts no processes in this thread",
         "done",
-        "done",
+        "this MCP client belongs to another event loop, or under gevent to another thread",
     ]
+
+
+def test_connections_are_not_shared_with_the_thread_of_a_tool(server: ModelServer) -> None:
+    """T9: an agent that such a tool asks has connections of its own there; none is left when the tool has ended."""
+
+    def answer(exchange: Exchange) -> None:
+        (call_and_repeat("ask") if "tools" in exchange.json() else play.text("inner"))(exchange)
+
+    server.always(answer)
+    source = """
+    model = kova.OpenAICompatibleProvider("m", base_url=url)
+    inner = kova.Agent(model)
+
+    @kova.tool
+    async def ask() -> str:
+        "Ask another agent."
+        return inner.run("go").text
+
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    agent = kova.Agent(model, tools=[ask])
+    say(agent.run("go", timeout=20).text)
+    before = descriptors()
+    for _ in range(5):
+        agent.run("go", timeout=20)
+    say(descriptors() - before)
+    """
+    assert run(source, prelude=PRELUDE, url=server.url) == ["inner", "0"]
+    inner = {exchange.connection for exchange in server.exchanges if "tools" not in exchange.json()}
+    assert len(inner) == 6
+    assert not inner & {exchange.connection for exchange in server.exchanges if "tools" in exchange.json()}

@@ -213,7 +213,9 @@ class MCPConnection:
         if self._is_inherited():
             self._session = None
         if self._owner is not None and self._session is not None:
-            raise KovaError("this MCP client belongs to another event loop: make one in each loop")
+            raise KovaError(
+                "this MCP client belongs to another event loop, or under gevent to another thread: make one in each"
+            )
         self._owner = rt.owner(), os.getpid()
 
     def _is_inherited(self) -> bool:
