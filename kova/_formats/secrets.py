@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, quote, urlsplit
 
-__all__ = ["mask", "mask_url", "request_secrets", "secret_headers"]
+__all__ = ["mask", "mask_url", "plain_name", "request_secrets", "secret_headers"]
 
 MASK = "***"
 SHORTEST_SECRET = 7  # characters; shorter keys are words such as "none" or "ollama", wherever a server needs no key
@@ -24,6 +24,7 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_PLAIN_NAME = re.compile(r"[A-Za-z_.-]{1,40}(_\d{8})?")  # with the date of a version
 _SECRET_NAME = re.compile(r"authorization|cookie|key|token|secret|password|\bsig\b", re.IGNORECASE)
 
 
@@ -33,6 +34,11 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
     return _SHAPES.sub(lambda found: (found["kept"] or "") + MASK, text)
+
+
+def plain_name(name: object) -> str:
+    """A name that a server has for something, as the log may show it: not one in which a secret could be."""
+    return name if isinstance(name, str) and _PLAIN_NAME.fullmatch(name) else MASK
 
 
 def mask_url(url: str) -> str:

@@ -105,4 +105,5 @@ def decoder_for(content_encoding: str | None) -> Decoder | None:
         return None
     if encoding in ("gzip", "x-gzip", "deflate"):
         return Decoder(may_be_raw=encoding == "deflate")
-    raise StreamError(f"the server sent a body in an encoding that was not asked for: {encoding!r}")
+    shown = f": {encoding!r}" if encoding.isalpha() and len(encoding) <= 10 else ""  # else it might be a secret
+    raise StreamError(f"the server sent a body in an encoding that was not asked for{shown}")

@@ -5,6 +5,7 @@ import struct
 import zlib
 
 import pytest
+from attrs import evolve
 
 from kova._formats.bedrock.config import BedrockProviderConfig
 from kova._formats.bedrock.request import EVENT_STREAM, build_request
@@ -361,6 +362,12 @@ def test_what_makes_no_sense_is_an_error_at_once(fault, message):
         parser.feed(fault)
     with pytest.raises(StreamError, match=message):
         parser.close()
+
+
+def test_a_message_type_is_shown_without_a_secret():
+    to = evolve(request(), secrets=("a-secret-0123",))
+    with pytest.raises(StreamError, match=r"unknown type: 'my \*\*\*'$"):
+        StreamParser(to).feed(frame("contentBlockDelta", {}, **{":message-type": "my a-secret-0123"}))
 
 
 def test_a_header_of_a_type_that_does_not_exist_is_an_error():

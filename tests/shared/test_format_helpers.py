@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kova._formats.openai.request import NAMES
 from kova._formats.retry_after import retry_after
 from kova._formats.schemas import complete_schema, is_strict_schema
-from kova._formats.secrets import mask, mask_url, secret_headers
+from kova._formats.secrets import mask, mask_url, plain_name, secret_headers
 from kova._formats.tool_ids import acceptable_id
 from kova._formats.tool_names import ToolNames
 from tests.strategies import json_values, texts, tool_names
@@ -210,3 +210,14 @@ def test_retry_after(headers, seconds):
 def test_any_text_is_a_time_or_none(text):
     waited = retry_after({"retry-after": text, "retry-after-ms": text})
     assert waited is None or waited >= 0
+
+
+@pytest.mark.parametrize("name", ["server_tool_use", "text_editor_20250124", "response.created", "redactedContent"])
+def test_names_of_things_are_shown_in_the_log(name):
+    assert plain_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["sk-abc0123456789", "Zecret-77aa55", "a" * 41, "two words", 5, None, ["a"]])
+def test_what_could_be_a_secret_is_not(name):
+    """S2."""
+    assert plain_name(name) == "***"

@@ -9,6 +9,7 @@ from ..._log import log
 from ...errors import StreamError
 from ...responses import StopEvent, StopReason, StreamEvent, TextDelta, UsageEvent, UsageStats
 from ..error_body import is_error
+from ..secrets import plain_name
 from ..text_pieces import TextPieces
 from ..wire import WireRequest
 from .block_readers import BlockReader, CallReader, Calls, RawReader, TextReader, ThinkingReader, arguments_text
@@ -125,7 +126,7 @@ class AnswerReader:
         if kind == "error" or value.get("error") or (kind is None and is_error(value)):
             raise payload_error(value, self._request, in_stream=self._in_stream)
         if kind != "ping":
-            log.debug("an event of a stream is skipped", kind=kind)
+            log.debug("an event of a stream is skipped", kind=plain_name(kind))
 
     def _read_list(self, value: Any) -> bool:
         """Read what is no event: Vertex wraps its errors in an array."""

@@ -12,6 +12,7 @@ from ..._assembly import MADE_UP_ID, parse_arguments
 from ..._log import log
 from ...messages import ThinkingBlock
 from ...responses import StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta
+from ..secrets import plain_name
 from ..text_pieces import TextPieces
 from ..wire import WireRequest
 from .blocks import KEPT_OF_CALLS, RAW_BLOCK
@@ -109,7 +110,7 @@ class RawReader:
         if self._is_whole:
             events.append(ThinkingBlock("", provider_metadata={RAW_BLOCK: self._block}))
         else:
-            log.debug("a block is left out: it is not known how it grows", kind=self._block.get("type"))
+            log.debug("a block is left out: it is not known how it grows", kind=plain_name(self._block.get("type")))
 
 
 class Calls:

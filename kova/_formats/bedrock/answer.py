@@ -7,6 +7,7 @@ from typing import Any
 from ..._log import log
 from ...errors import StreamError
 from ...responses import StopEvent, StopReason, StreamEvent, TextDelta, UsageEvent, UsageStats
+from ..secrets import plain_name
 from ..text_pieces import TextPieces
 from ..wire import WireRequest
 from .calls import CallReader
@@ -125,7 +126,7 @@ class AnswerReader:
         elif isinstance(reasoning, dict):
             self._read_reasoning(index, reasoning, events)
         else:
-            log.debug("a piece of an answer is skipped", has=list(delta))
+            log.debug("a piece of an answer is skipped", has=list(map(plain_name, delta)))
 
     # ---- complete answers
 
@@ -145,7 +146,7 @@ class AnswerReader:
             for part in _objects(cited.get("content")):
                 self._read_block(index, part, events)
         else:
-            log.debug("a block of an answer is skipped", has=list(block))
+            log.debug("a block of an answer is skipped", has=list(map(plain_name, block)))
 
     # ---- both
 

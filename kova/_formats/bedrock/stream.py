@@ -16,6 +16,7 @@ from ..._log import log
 from ..._wire.aws_eventstream import AWSEventStreamParser, Frame
 from ...errors import KovaError, StreamError
 from ...responses import StreamEvent
+from ..secrets import mask, plain_name
 from ..stream_driver import StreamDriver
 from ..wire import WireRequest
 from .answer import AnswerReader
@@ -53,7 +54,7 @@ class StreamParser(StreamDriver[Frame]):
             if headers.get(":message-type") != "event":
                 raise self._fault(headers, payload)
             if kind not in EVENTS:
-                log.debug("an event of a stream is skipped", kind=kind)
+                log.debug("an event of a stream is skipped", kind=plain_name(kind))
                 continue
             try:
                 fields = loads(payload or b"{}")
@@ -73,7 +74,8 @@ class StreamParser(StreamDriver[Frame]):
         kind = headers.get(":message-type")
         if kind in ("exception", "error"):
             return frame_error(headers, payload, self._request)
-        return StreamError(f"the event stream holds a message of unknown type: {kind!r}")
+        shown = mask(repr(kind), self._request.secrets)[:100]
+        return StreamError(f"the event stream holds a message of unknown type: {shown}")
 
     def _is_complete(self, kind: str) -> bool:
         """Whether the answer has ended and its usage is known."""

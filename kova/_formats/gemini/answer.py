@@ -10,6 +10,7 @@ from ..._log import log
 from ...errors import StreamError
 from ...messages import ThinkingBlock
 from ...responses import StopEvent, StopReason, StreamEvent, TextDelta, ThinkingDelta, ToolUseDelta, UsageEvent
+from ..secrets import plain_name
 from ..text_pieces import TextPieces
 from ..wire import WireRequest
 from .errors import payload_error
@@ -172,7 +173,7 @@ class AnswerReader:
             self._read_text(text or "", signature, events)
         else:
             # Code that the API runs, calls of its own tools, images: "The client is expected to echo this message back".
-            log.debug("a part of an answer is kept for the next request", has=list(part))
+            log.debug("a part of an answer is kept for the next request", has=list(map(plain_name, part)))
             events.append(ThinkingBlock("", provider_metadata={RAW_PART: part}))
 
     def _read_text(self, text: str, signature: str, events: list[StreamEvent]) -> None:
