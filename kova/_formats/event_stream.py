@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from .. import _json
@@ -68,18 +68,20 @@ class EventStreamParser(StreamDriver[bytes]):
     def _read(self, frames: Iterable[bytes], events: list[StreamEvent]) -> None:
         read, loads = self._reader.read, _json.loads
         for payload in frames:
+            lines: Sequence[bytes] = ()
             try:
                 value = loads(payload)
             except ValueError:
                 if payload.strip() == DONE:
                     self._read_done()
                     return
-                if lines := run_together(payload):
-                    self._read(lines, events)
-                    if self.finished:
-                        return
-                    continue
-                value = odd_value(payload, self._request.secrets)
+                lines = run_together(payload)
+                value = None if lines else odd_value(payload, self._request.secrets)
+            if lines:  # not while the error is handled: it holds the payload, and would be the context of another
+                self._read(lines, events)
+                if self.finished:
+                    return
+                continue
             if read(value, events):
                 self.finished = True
                 return

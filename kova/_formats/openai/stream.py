@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ... import _json
 from ...responses import StreamEvent
@@ -33,16 +33,18 @@ class StreamParser(EventStreamParser):
     def _read(self, frames: Iterable[bytes], events: list[StreamEvent]) -> None:
         read, loads = self._reader.read, _json.loads
         for payload in frames:
+            lines: Sequence[bytes] = ()
             try:
                 chunk = loads(payload)
             except ValueError:
                 if payload.strip() == DONE:
                     self.finished = True
                     return
-                if lines := run_together(payload):
-                    self._read(lines, events)
-                    if self.finished:
-                        return
-                    continue
-                chunk = odd_value(payload, self._request.secrets)
+                lines = run_together(payload)
+                chunk = None if lines else odd_value(payload, self._request.secrets)
+            if lines:  # not while the error is handled: it holds the payload, and would be the context of another
+                self._read(lines, events)
+                if self.finished:
+                    return
+                continue
             read(chunk, events)
