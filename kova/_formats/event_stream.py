@@ -12,13 +12,13 @@ from .error_body import json_body
 from .stream_driver import StreamDriver, odd_value
 from .wire import WireRequest
 
-__all__ = ["DONE", "EventStreamParser", "PayloadReader", "run_together"]
+__all__ = ["EventStreamParser", "PayloadReader"]
 
 DONE = b"[DONE]"
 """The last payload of an OpenAI-compatible stream; gateways put it at the end of streams of other formats too."""
 
 
-def run_together(payload: bytes) -> list[bytes]:
+def _run_together(payload: bytes) -> list[bytes]:
     """The payloads in what should be one: servers leave out the blank line between two events.
 
     Args:
@@ -75,7 +75,7 @@ class EventStreamParser(StreamDriver[bytes]):
                 if payload.strip() == DONE:
                     self._read_done()
                     return
-                lines = run_together(payload)
+                lines = _run_together(payload)
                 value = None if lines else odd_value(payload, self._request.secrets)
             if lines:  # not while the error is handled: it holds the payload, and would be the context of another
                 self._read(lines, events)
