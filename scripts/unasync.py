@@ -23,7 +23,12 @@ from pathlib import Path
 # Run as a script, this folder is first on the path, and `import unasync` would find this very file.
 sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent]
 
-import unasync  # noqa: E402 - only now it is the package
+try:
+    import unasync
+except ModuleNotFoundError:
+    sys.exit(
+        "the package unasync is not here: run `make unasync`, or `make check`, which have the project's environment"
+    )
 
 # Names that differ between the twins and are not of the form AsyncX -> X. Here the target may be a name that the
 # sources use too (`close`); a derived name that does is refused until it stands here. So is an entry without use.
